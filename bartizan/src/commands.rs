@@ -26,6 +26,7 @@ mod log;
 pub(crate) mod macsec;
 #[cfg(feature = "full")]
 pub(crate) mod man;
+pub(crate) mod pasted;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use bartizan_terminal::interrupt;
 use bartizan_terminal::{Failure, Outcome, help, outcome, output, table};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::pasted;
 
 /// The meaning of exit code 1, by the words of a command.
 const FINDINGS: &help::Findings = &[
@@ -129,7 +130,10 @@ fn main() -> ExitCode {
         return outcome::report(version::run());
     }
     let matches = command().try_get_matches();
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli = match matches.and_then(|matches| {
+        pasted::remember(&matches);
+        Cli::from_arg_matches(&matches)
+    }) {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
     };
@@ -180,5 +184,5 @@ fn main() -> ExitCode {
         #[cfg(feature = "webhook")]
         Command::Webhook(args) => commands::webhook::run(args),
     };
-    outcome::report(result)
+    outcome::report(result.map_err(|failure| failure.map_hints(pasted::complete)))
 }

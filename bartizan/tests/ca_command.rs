@@ -224,6 +224,19 @@ fn what_is_missing_or_in_the_way_is_named_with_a_hint() {
     let said = place.ca(&format!("issue --dir ca {NRF} --out out"));
     assert_eq!(said.code, 2);
     assert!(said.err.contains("hint: --force replaces it"), "{said:?}");
+    let again = "`bartizan ca renew nrf --out out --force --dir ca`";
+    assert!(said.err.contains(again), "{said:?}");
+    // The directory of the call is in each command that a hint names.
+    fs::rename(place.path("ca"), place.path("ca#2")).unwrap();
+    let said = place.ca("show --dir ca#2 smf");
+    assert!(said.err.contains("`bartizan ca list --dir 'ca#2'`"), "{said:?}");
+    fs::rename(place.path("ca#2"), place.path("ca")).unwrap();
+    let said = place.ca("revoke --dir ca nrf --reason bogus");
+    assert_eq!(said.code, 64);
+    assert!(
+        said.err.contains("cessation-of-operation, privilege-withdrawn"),
+        "{said:?}"
+    );
     assert_eq!(place.text("out/nrf.key.pem"), key);
     place.ca_works(&format!("issue --dir ca {NRF} --out out --force"));
     assert_ne!(place.text("out/nrf.key.pem"), key);

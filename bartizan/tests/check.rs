@@ -243,6 +243,16 @@ interfaces:
             assert!((said.out + &said.err).contains(&cause), "{command}: {}", said.err);
         }
     }
+    // The advice was to `chmod` a certificate that was named as key.
+    for node in ["nrf", "amf", "odu"] {
+        let file = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+        let key = format!("key: out/{node}.key.pem");
+        place.write(&file.replace(&key, &format!("key: out/{node}.crt.pem")));
+        let said = place.bartizan(&format!("check core.yaml --node {node}")).out;
+        let cause = format!("out/{node}.crt.pem: holds a certificate and no private key");
+        assert!(said.contains(&cause) && said.contains("NAME.key.pem"), "{said}");
+        place.write(&file);
+    }
     // A group is the owner's business.
     for node in ["nrf", "amf", "odu"] {
         let key = place.path(&format!("out/{node}.key.pem"));
@@ -385,7 +395,8 @@ fn each_missing_file_is_found() {
     // The command as it can be typed: without a name to carry, it is refused.
     let said = place.bartizan("check core.yaml --node nrf");
     assert!(
-        said.out.contains("bartizan ca issue --name nrf --dns nrf`"),
+        said.out
+            .contains("`bartizan ca issue --name nrf --dns nrf --out out` writes certificate, key and root; `bartizan ca crl --file out/ca.crl.pem` the lists"),
         "{}",
         said.out
     );
@@ -410,7 +421,8 @@ fn a_certificate_without_the_node_s_names_is_found_with_the_command_to_issue_one
     assert_eq!(place.findings("--node nrf"), [expected]);
     let said = place.bartizan("check core.yaml --node nrf");
     assert!(
-        said.out.contains("bartizan ca issue --dns nrf.5gc --ip 10.0.0.2"),
+        said.out
+            .contains("`bartizan ca issue --dns nrf.5gc --ip 10.0.0.2 --name nrf --out out --force`"),
         "{}",
         said.out
     );
@@ -632,6 +644,49 @@ fn a_file_that_protects_nothing_is_a_finding() {
         place.findings(""),
         ["interfaces: the file names no interface: it protects nothing"]
     );
+}
+
+#[test]
+fn a_mistyped_function_and_files_that_services_cannot_write_are_reported() {
+    let place = Place::with_files("ml-dsa-65");
+    let network = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+    place.write(&network.replace("function: AMF", "function: AFM"));
+    assert_eq!(
+        place.findings(""),
+        ["nodes.amf.function: AFM is no function that is known here"]
+    );
+    let with_ledger = |ledger: &str| network.replace("ledger: amf.ledger", &format!("ledger: {ledger}"));
+    place.write(&with_ledger("away/amf.ledger"));
+    // Another host may have the folder: no finding.
+    assert_eq!(place.findings("--node amf"), Vec::<String>::new());
+    let said = place.bartizan("check core.yaml --node amf").out;
+    assert!(
+        said.contains("away: is not on this host") && said.contains("`install -d -m 750 -o bartizan -g bartizan away`"),
+        "{said}"
+    );
+    std::os::unix::fs::symlink("core.yaml", place.path("link")).unwrap();
+    place.write(&with_ledger("link"));
+    assert_eq!(
+        place.findings("--node amf"),
+        ["link: is a symbolic link: services append to files alone, and follow no links"]
+    );
+}
+
+/// It advised IPsec for frames without IP.
+#[test]
+fn hint_for_an_interface_that_nothing_protects_names_what_can() {
+    let text = "nodes:\n  one: { function: a, address: 10.0.0.1 }\n  two: { function: b, address: 10.0.0.2 }\n\
+        interfaces: [{ kind: KIND, between: [one, two], with: nothing }]\n";
+    for (kind, wanted) in [
+        ("FH", "write `with: macsec`;"),
+        ("SBI", "write `with: sidecar`, or `with: ipsec`;"),
+        ("E2", "write `with: gateway`, or `with: ipsec`;"),
+        ("N3", "write `with: ipsec`;"),
+    ] {
+        let place = Place::new(&text.replace("KIND", kind));
+        let said = place.bartizan("check core.yaml").out;
+        assert!(said.contains(wanted), "{kind}: {said}");
+    }
 }
 
 #[test]

@@ -145,6 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report<'a> {
     let today = day_of(now);
     let mut findings = findings::of(deployment, now);
+    let mut notes = findings::notes(deployment, now);
     let (mut credentials, mut ipsec_credentials) = (None, None);
     if let Some(node) = node.and_then(|name| deployment.node(name)) {
         // A node with IPsec alone has no others.
@@ -158,6 +159,9 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
             findings.extend(more);
             ipsec_credentials = shown;
         }
+        let (more, of_files) = credentials::written(node);
+        findings.extend(more);
+        notes.extend(of_files);
         #[cfg(feature = "full")]
         findings.extend(macsec::of_files(deployment, node));
     }
@@ -170,7 +174,7 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
         credentials,
         ipsec_credentials,
         findings,
-        notes: findings::notes(deployment, now),
+        notes,
     }
 }
 

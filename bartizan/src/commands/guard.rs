@@ -11,6 +11,7 @@ use super::ipsec::guarding::{self, Cleartext};
 use super::ipsec::print_json;
 use super::macsec::{Ports, guard_failed};
 use crate::commands::deployment_file::read;
+use crate::commands::pasted::complete;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -122,6 +123,28 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
+/// Links of one kind.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Ipsec,
+    Macsec,
+}
+
+/// The failure of a command that had installed the guard, which outlives it.
+pub(crate) fn stays(failure: Failure, node: &str, of: Kind) -> Failure {
+    let dropped = match of {
+        Kind::Ipsec => "packets of its IPsec links that no SA protects",
+        Kind::Macsec => "frames at its MACsec ports that MACsec does not protect",
+    };
+    failure
+        .hint(format!(
+            "the guard of {node} is installed and stays: {dropped} are dropped until its links are up"
+        ))
+        .hint(format!(
+            "`bartizan guard remove --node {node}` removes it: what is dropped then passes unencrypted"
+        ))
+}
+
 impl Guards {
     fn install(&self, wait: Duration) -> Result<(), Failure> {
         let ipsec = self.ipsec.as_ref().map(|guard| guard.close(guarding::esp()));
@@ -149,7 +172,7 @@ impl Guards {
                 report.macsec.as_ref().map(Ports::text),
             ];
             for text in texts.into_iter().flatten() {
-                print(&format!("{text}\n"))?;
+                print(&format!("{}\n", complete(&text)))?;
             }
         }
         Ok(if kept { Outcome::Clean } else { Outcome::Finding })

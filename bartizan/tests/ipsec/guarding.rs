@@ -184,6 +184,12 @@ fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_installed() {
     std::fs::write(stage.path().join("cu.crt.pem"), "nothing of a certificate").expect("a file");
     let up = stage.run("up", "cu", &[]);
     assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
+    let said = stderr(&up);
+    assert!(
+        said.contains("the guard of cu is installed and stays: packets of its IPsec links")
+            && said.contains("`bartizan guard remove --node cu`"),
+        "{said}"
+    );
     let (code, report) = shown(&stage);
     assert_eq!((code, &report["guard"]), (Some(0), &"installed".into()), "{report}");
     let down = stage.run("down", "cu", &["--unguard"]);

@@ -1,9 +1,11 @@
 //! Hints for errors of the authority.
 
 use std::io;
+use std::path::Path;
 
 use bartizan_pki::{Error, TokenFault};
 
+use crate::commands::pasted::quoted;
 use crate::outcome::Failure;
 
 pub(crate) fn failure(error: Error) -> Failure {
@@ -26,9 +28,15 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::RecordsLost { .. } => Failure::new(message)
             .hint("restore ca.sqlite from a backup: without it, serial numbers and revocations are unknown")
             .hint("if nothing of this authority is in use any more, move the directory away"),
-        Error::FileExists(_) => Failure::new(message)
-            .hint("--force replaces it")
-            .hint("for a new certificate of the same network function: `bartizan ca renew NAME`"),
+        Error::FileExists(ref path) => {
+            let failure = Failure::new(message).hint("--force replaces it");
+            match renewal_of(path) {
+                Some(renewal) => failure.hint(format!(
+                    "for a new certificate of the same network function: `{renewal}`"
+                )),
+                None => failure,
+            }
+        }
         Error::ForeignRoots { .. } => Failure::new(message)
             .hint("--force replaces the file, and takes these roots from its readers")
             .hint("choose another --out; a renewal keeps them"),
@@ -100,6 +108,17 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::RecordsVersion { .. } => Failure::new(message).hint("use the version of bartizan that wrote them"),
         _ => Failure::new(message),
     }
+}
+
+/// Command that renews a certificate and replaces its files; none for other files.
+fn renewal_of(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_str()?;
+    let name = file.strip_suffix(".crt.pem").or(file.strip_suffix(".key.pem"))?;
+    let out = match path.parent().filter(|out| !out.as_os_str().is_empty()) {
+        Some(out) => format!(" --out {}", quoted(out)),
+        None => String::new(),
+    };
+    (name != "ca").then(|| format!("bartizan ca renew {}{out} --force", quoted(name)))
 }
 
 fn of_uri(failure: Failure, reason: &str) -> Failure {

@@ -20,8 +20,7 @@ mod keys;
 #[command(after_help = "Examples:\n  \
     bartizan ca init --dir ca --algorithm ml-dsa-65\n  \
     bartizan ca init --dir ca --algorithm ml-dsa-87 --intermediate --encrypt\n  \
-    bartizan ca init --dir ca --algorithm ecdsa-p384 --intermediate ml-dsa-65 --encrypt \\\n      \
-      --root-key 'pkcs11:token=root;object=bartizan-root?module-name=softhsm2'      the root's key in a token\n  \
+    bartizan ca init --dir ca --algorithm ecdsa-p384 --intermediate ml-dsa-65 --encrypt --root-key 'pkcs11:token=root;object=bartizan-root?module-name=softhsm2'      the root's key in a token\n  \
     bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384      for IPsec: strongSwan verifies no ML-DSA")]
 pub(super) struct Args {
     /// Directory of the authority, made if it is not there; the default is that of BARTIZAN_CA,

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::exception;
 use super::findings::Finding;
+use crate::commands::pasted::quoted;
 
 /// A certificate that ends sooner should be renewed now.
 const SOON: Duration = Duration::from_secs(14 * 86_400);
@@ -126,7 +127,50 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
             .map(|flaw| Finding::new(flaw.place, flaw.cause, flaw.hint)),
     );
     findings.extend(refused);
-    (Some(shown), findings)
+    let crl = files.crl.as_deref();
+    let findings = findings.into_iter().map(|finding| with_list_file(finding, crl));
+    (Some(shown), findings.collect())
+}
+
+/// Findings and notes on the files that the node's services append to or replace.
+pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
+    let ledger = node.sidecar.as_ref().and_then(|sidecar| sidecar.ledger.as_ref());
+    let ledger = ledger.map(|ledger| ledger.file.as_path());
+    let of_tls = node.files.as_ref().and_then(|files| files.known_lists.as_deref());
+    let of_ipsec = node.ipsec.as_ref().and_then(|files| files.known_lists.as_deref());
+    let all = || ledger.into_iter().chain(of_tls).chain(of_ipsec);
+    let mut notes: Vec<_> = all().filter_map(without_folder).collect();
+    notes.dedup_by(|one, other| one.about == other.about);
+    (all().filter_map(no_file).collect(), notes)
+}
+
+/// A folder that is not there: on another host it may be.
+fn without_folder(path: &Path) -> Option<Finding> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    let error = std::fs::metadata(folder).err()?;
+    (error.kind() == io::ErrorKind::NotFound).then(|| {
+        let hint = format!(
+            "make it for the user that the service runs as: `install -d -m 750 -o bartizan -g bartizan {}`",
+            quoted(folder)
+        );
+        let cause = "is not on this host, and services write files of the node there";
+        Finding::new(folder.display().to_string(), cause, hint)
+    })
+}
+
+/// Something else in a file's place.
+fn no_file(path: &Path) -> Option<Finding> {
+    let there = std::fs::symlink_metadata(path).ok().filter(|there| !there.is_file())?;
+    let what = match there.is_symlink() {
+        true => "a symbolic link",
+        false => "no regular file",
+    };
+    let cause = format!("is {what}: services append to files alone, and follow no links");
+    Some(Finding::new(
+        path.display().to_string(),
+        cause,
+        "name a file, or a name that is free",
+    ))
 }
 
 impl OwnInEffect {
@@ -143,16 +187,41 @@ impl OwnInEffect {
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.
 fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
     let hint = format!(
-        "`bartizan ca issue --name {}{}` writes certificate, key and root; `bartizan ca crl` the lists",
+        "`bartizan ca issue --name {}{}{}` writes certificate, key and root; {} the lists",
         node.name,
-        bartizan_tls::issue_options(&node.identity)
+        bartizan_tls::issue_options(&node.identity),
+        folder(&files.certificates[0].certificate),
+        lists(files.crl.as_deref())
     );
     let unreadable = unreadable(files.watched(), &hint);
     if unreadable.is_empty() {
-        vec![refused(&format!("nodes.{}", node.name), error)]
+        let finding = refused(&format!("nodes.{}", node.name), error);
+        vec![with_list_file(finding, files.crl.as_deref())]
     } else {
         unreadable
     }
+}
+
+/// Option of `ca issue` that writes a certificate to this file's folder.
+pub(super) fn folder(certificate: &Path) -> String {
+    let folder = certificate.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or_else(String::new, |folder| format!(" --out {}", quoted(folder)))
+}
+
+const LISTS: &str = "`bartizan ca crl`";
+
+/// Command that writes the lists to this file.
+pub(super) fn lists(crl: Option<&Path>) -> String {
+    crl.map_or_else(
+        || LISTS.to_owned(),
+        |file| format!("`bartizan ca crl --file {}`", quoted(file)),
+    )
+}
+
+/// A finding whose `ca crl` writes the lists where the node reads them.
+pub(super) fn with_list_file(mut finding: Finding, crl: Option<&Path>) -> Finding {
+    finding.hint = finding.hint.replace(LISTS, &lists(crl));
+    finding
 }
 
 /// Those of these files that cannot be opened.

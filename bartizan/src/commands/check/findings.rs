@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{
     Deployment, Exception, Interface, InterfaceKind, Node, Path, PostQuantum, Profile, Protection, Route,
+    meant_function,
 };
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
@@ -90,6 +91,7 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     findings.extend(deployment.nodes().flat_map(|node| macsec::of_node(deployment, node)));
     #[cfg(feature = "full")]
     findings.extend(deployment.nodes().flat_map(|node| ipsec::limits(deployment, node)));
+    findings.extend(deployment.nodes().filter_map(mistyped_function));
     findings.extend(interfaces_nobody_listens_for(deployment));
     findings.extend(
         deployment
@@ -97,6 +99,16 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             .filter_map(|node| listening_for_nobody(deployment, node)),
     );
     findings
+}
+
+/// A function by whose name no interface knows which end listens.
+fn mistyped_function(node: &Node) -> Option<Finding> {
+    let meant = meant_function(&node.function)?;
+    Some(Finding::new(
+        format!("nodes.{}.function", node.name),
+        format!("{} is no function that is known here", node.function),
+        format!("write {meant} if that is meant"),
+    ))
 }
 
 /// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
@@ -201,13 +213,14 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
 /// Left unprotected by choice, and until when: the policy's exception says it.
 fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
-    let protect =
-        "write `with: sidecar` where it runs over TCP, `with: gateway` where it runs over SCTP, else `with: ipsec`";
+    let protect = &format!("write {}", interface.kind.protections());
     let Some(Exception { reason, expires }) = &interface.policy.exception else {
         return find(
             "is protected by nothing, and no day is set for that to end: whoever records it reads it".into(),
-            "write `with: sidecar` where it runs over TCP, else `with: ipsec`; where that must wait, say until when: \
-             `policy: { profile: transition, reason: \"...\", expires: 2027-06-30 }`",
+            &format!(
+                "{protect}; where that must wait, say until when: \
+                 `policy: {{ profile: transition, reason: \"...\", expires: 2027-06-30 }}`"
+            ),
         );
     };
     let days = interface

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use bartizan_deployment::{CertificateFiles, Deployment, Files, IpsecNode, Node, day_of};
 use bartizan_ipsec::render::{Credentials, CredentialsError};
 
-use super::credentials::{CredentialsInEffect, OwnInEffect, chain, unreadable};
+use super::credentials::{CredentialsInEffect, OwnInEffect, chain, folder, lists, unreadable, with_list_file};
 use super::findings::Finding;
 
 /// The files of a node, and what is wrong with them.
@@ -48,16 +48,21 @@ pub(super) fn of(
         bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read.own()[0], now));
     in_effect.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());
     let flaws = credentials.flaws(files, deployment, node, now).into_iter();
-    let findings = flaws.map(|flaw| Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint));
+    let findings = flaws.map(|flaw| {
+        let finding = Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint);
+        with_list_file(finding, files.crl.as_deref())
+    });
     (in_effect, findings.collect())
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with the one that cannot be used.
 fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Finding> {
     let hint = format!(
-        "`bartizan ca issue --profile ipsec --name {}{}` writes certificate, key and root; `bartizan ca crl` the lists",
+        "`bartizan ca issue --profile ipsec --name {}{}{}` writes certificate, key and root; {} the lists",
         node.name,
-        bartizan_tls::issue_options(&node.identity)
+        bartizan_tls::issue_options(&node.identity),
+        folder(&files.certificate),
+        lists(files.crl.as_deref())
     );
     let unreadable = unreadable(
         [&files.certificate, &files.key, &files.roots]

@@ -1,10 +1,12 @@
 //! The commands of `bartizan ca` that make what a deployment file names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
 use bartizan_deployment::{Deployment, IkeEngine, Node, Protection};
+
+use crate::commands::pasted::quoted;
 
 /// An authority for each kind of certificate. A chain for strongSwan is classical throughout, since
 /// no release verifies ML-DSA.
@@ -54,7 +56,7 @@ pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
             line(&mut text, &command);
         }
     }
-    let file = quoted(&file.display().to_string());
+    let file = quoted(file);
     line(
         &mut text,
         "# What will be in effect, and what is wrong with a node's files.",
@@ -63,8 +65,31 @@ pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
         line(&mut text, &format!("bartizan check {file} --node {}", node.name));
     }
     line(&mut text, "# On each node, with its own name:");
-    for command in started(deployment) {
-        line(&mut text, &format!("#   bartizan {command} {file} --node NODE"));
+    let with_ledger = |node: &Node| {
+        node.sidecar
+            .as_ref()?
+            .ledger
+            .as_ref()?
+            .file
+            .parent()
+            .map(Path::to_owned)
+    };
+    let ledgers: BTreeSet<_> = deployment.nodes().filter_map(with_ledger).collect();
+    if !ledgers.is_empty() {
+        // The packages bring both.
+        line(&mut text, "#   useradd --system --shell /usr/sbin/nologin bartizan");
+    }
+    for folder in ledgers {
+        line(
+            &mut text,
+            &format!("#   install -d -m 750 -o bartizan -g bartizan {}", quoted(&folder)),
+        );
+    }
+    for (command, options) in started(deployment) {
+        line(
+            &mut text,
+            &format!("#   bartizan {command} {file} --node NODE{options}"),
+        );
     }
     text
 }
@@ -102,12 +127,13 @@ fn issue(authority: Authority, node: &Node, certificate: &Path) -> String {
         let _ = write!(command, " --uri {}", quoted(uri));
     }
     let folder = certificate.parent().unwrap_or(Path::new("."));
-    let _ = write!(command, " --out {} --crl", quoted(&folder.display().to_string()));
+    let _ = write!(command, " --out {} --crl", quoted(folder));
     command
 }
 
-/// The commands that protect a node, in the order in which they are run.
-fn started(deployment: &Deployment) -> Vec<&'static str> {
+/// The commands that protect a node, in the order in which they are run, with their options. The
+/// redirect leaves out what the user `bartizan` sends.
+fn started(deployment: &Deployment) -> Vec<(&'static str, &'static str)> {
     let protected = |by: Protection| {
         deployment
             .interfaces()
@@ -116,10 +142,10 @@ fn started(deployment: &Deployment) -> Vec<&'static str> {
     };
     let mut commands = Vec::new();
     if protected(Protection::Sidecar) {
-        commands.extend(["sidecar redirect install", "sidecar"]);
+        commands.extend([("sidecar redirect install", ""), ("sidecar", " --user bartizan")]);
     }
     if protected(Protection::Ipsec) || protected(Protection::Macsec) {
-        commands.push("up");
+        commands.push(("up", ""));
     }
     commands
 }
@@ -127,14 +153,4 @@ fn started(deployment: &Deployment) -> Vec<&'static str> {
 fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
-}
-
-/// A word as a POSIX shell takes it: as it is where no character of it means anything, else in single quotes.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:+@%,=".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

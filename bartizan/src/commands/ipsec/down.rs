@@ -8,6 +8,7 @@ use bartizan_ipsec::vici::{self, Client};
 use serde::Serialize;
 
 use crate::commands::macsec;
+use crate::commands::pasted::complete;
 
 use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place};
@@ -101,7 +102,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("absent", false) => "no guard stands: packets of these links may leave unencrypted".to_owned(),
             _ => format!("{}; --unguard lets it pass", report.cleartext.text()),
         };
-        print(&format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{cleartext}\n"))?;
+        print(&format!(
+            "{names}: unloaded, {deleted} IKE_SAs deleted\n{}\n",
+            complete(&cleartext)
+        ))?;
     }
     Ok(Outcome::Clean)
 }

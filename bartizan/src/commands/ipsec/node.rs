@@ -96,7 +96,11 @@ impl IpsecHost {
         }
         let Some(files) = node.ipsec.clone() else {
             return Err(Failure::usage(format!("{file}: {} has no certificate for IPsec", args.node))
-                .hint("add `ipsec: { certificate: FILE, key: FILE }` to the node; `bartizan ca issue --profile ipsec --dns NAME` writes them"));
+                .hint(format!(
+                    "add `ipsec: {{ certificate: FILE, key: FILE }}` to the node; `bartizan ca issue --profile ipsec --name {}{}` writes them",
+                    node.name,
+                    bartizan_tls::issue_options(&node.identity)
+                )));
         };
         let system = args.vici.clone().or_else(|| files.vici.clone());
         let place = match (&args.directory, system) {
@@ -117,10 +121,7 @@ impl IpsecHost {
         Client::connect(&self.place.socket(), PATIENCE).map_err(|error| match (&self.place, &error) {
             (Place::Own(_), bartizan_ipsec::vici::Error::Absent { .. }) => {
                 Failure::new(format!("no IKE engine of ours runs for {}", self.node))
-                    .hint(format!(
-                        "`bartizan up FILE --node {}` starts one and keeps it",
-                        self.node
-                    ))
+                    .hint("`bartizan up` starts one and keeps it")
                     .hint("give the socket of one that the system runs with --vici, or as `vici` of the node")
             }
             _ => failed(&error),

@@ -8,6 +8,7 @@ use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json, probing};
 use crate::commands::macsec;
+use crate::commands::pasted::complete;
 use crate::commands::sidecar::status::Asked;
 use crate::output::errln;
 use crate::{Failure, Outcome};
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.json {
         print_json(&report)?;
     } else {
-        print(&report.text())?;
+        print(&complete(&report.text()))?;
     }
     Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
 }

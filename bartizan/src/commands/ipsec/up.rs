@@ -20,8 +20,9 @@ use super::monitor::{Opened, WatchArgs, start_log};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::{failed, own, print, print_json, reloading};
-use crate::commands::guard::of_ipsec;
+use crate::commands::guard::{Kind, of_ipsec, stays};
 use crate::commands::macsec;
+use crate::commands::pasted::complete;
 use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
@@ -110,6 +111,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let without =
         |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");
     guard.as_ref().map(guarding::first).transpose().map_err(without)?;
+    let is_guarded = guard.is_some();
+    let outcome = after_the_guard(args, guard, &interrupt, &systemd);
+    outcome.map_err(|failure| match is_guarded {
+        true => stays(failure, &args.node.node, Kind::Ipsec),
+        false => failure,
+    })
+}
+
+fn after_the_guard(
+    args: &Args,
+    guard: Option<Guard>,
+    interrupt: &Interrupt,
+    systemd: &Notify,
+) -> Result<Outcome, Failure> {
     // Units ordered after this find the guard; links come up with their peers.
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
@@ -151,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return bring_up(args, &host, all).map(|(outcome, ..)| outcome);
     }
     let opened = Opened::new(&host, &args.watching)?;
-    let brought = watched(args, &host, &opened, all, own.as_mut(), (&interrupt, &systemd));
+    let brought = watched(args, &host, &opened, all, own.as_mut(), (interrupt, systemd));
     systemd.stopping();
     own.map(Instance::stop).transpose().map_err(Failure::new)?;
     brought
@@ -225,8 +240,7 @@ fn stay(own: Option<&mut Instance>, engine: IkeEngine, interrupt: &Interrupt) ->
                 IkeEngine::Strongswan => "charon",
                 IkeEngine::Bartizan => "the engine of Bartizan",
             };
-            return Err(Failure::new(format!("{what} ended by itself: {status}"))
-                .hint("packets of its links are dropped until the next `bartizan up`"));
+            return Err(Failure::new(format!("{what} ended by itself: {status}")));
         }
         thread::sleep(LOOK);
     }
@@ -288,7 +302,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<(Outcome, Cred
         let attempts = attempts.iter().map(tried).collect();
         print_json(&Brought { report, attempts })?;
     } else {
-        print(&report.text())?;
+        print(&complete(&report.text()))?;
     }
     Ok((outcome, credentials, files))
 }

@@ -9,6 +9,7 @@ use bartizan_macsec::link::Status;
 use super::MacsecHost;
 use super::report::{Guarded, Report};
 use crate::commands::ipsec::print_json;
+use crate::commands::pasted::complete;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -32,10 +33,7 @@ pub(crate) fn run(host: &MacsecHost, no_guard: bool, json: bool) -> Result<Outco
 
 /// Another key for each link; it ends when they are in use.
 pub(crate) fn rekey(host: &MacsecHost, fresh: bool, timeout: Duration, json: bool) -> Result<Outcome, Failure> {
-    let absent = || {
-        Failure::new(format!("no controller of {} runs", host.node))
-            .hint(format!("`bartizan up FILE --node {}` starts one", host.node))
-    };
+    let absent = || Failure::new(format!("no controller of {} runs", host.node)).hint("`bartizan up` starts one");
     let before = host.ask(Question::Rekey { fresh })?.ok_or_else(absent)?.links;
     let deadline = Instant::now() + timeout;
     loop {
@@ -74,7 +72,7 @@ fn show(report: &Report, json: bool) -> Result<Outcome, Failure> {
     if json {
         print_json(report)?;
     } else {
-        print(&report.text())?;
+        print(&complete(&report.text()))?;
     }
     Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::report::Guarded;
 use super::{MacsecHost, failed, guard_failed};
 use crate::commands::ipsec::print_json;
+use crate::commands::pasted::complete;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -64,7 +65,7 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
         let names = down.links.join(", ");
         print(&format!(
             "{names}: down, keys and devices are removed\n{}\n",
-            down.guard.text()
+            complete(&down.guard.text())
         ))?;
     }
     Ok(Outcome::Clean)

@@ -16,6 +16,7 @@ use bartizan_tls::Credentials;
 
 use super::report::{self, Report};
 use super::{MacsecHost, failed, guard_failed};
+use crate::commands::guard::{Kind, stays};
 use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
 use crate::output::{errln, outln};
@@ -40,6 +41,21 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
             failure.hint("--no-guard does without: what does not use the MACsec device then passes unencrypted")
         })?;
     }
+    let is_guarded = guard.is_some();
+    let outcome = after_the_guard(host, options, guard, &interrupt, &systemd);
+    outcome.map_err(|failure| match is_guarded {
+        true => stays(failure, &host.node, Kind::Macsec),
+        false => failure,
+    })
+}
+
+fn after_the_guard(
+    host: &MacsecHost,
+    options: &Options<'_>,
+    guard: Option<guard::Guard>,
+    interrupt: &Interrupt,
+    systemd: &Notify,
+) -> Result<Outcome, Failure> {
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     // A link whose CAK is in a file exchanges nothing, and needs no certificate.

@@ -103,12 +103,27 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     if args.dry_run {
         return print(&rules.script());
     }
-    let earlier = rules.install().map_err(|error| failure(&error))?;
-    print(&installed(&rules, earlier))?;
+    install_or_say_what_stays(&rules)?;
     if args.no_fence {
         print("no fence: `nft flush ruleset` would let traffic leave unencrypted\n")?;
     }
     Ok(Outcome::Clean)
+}
+
+/// Installs the rules and prints them. A failure leaves those that were installed before it, or by
+/// an earlier command.
+fn install_or_say_what_stays(rules: &Installed) -> Result<(), Failure> {
+    let earlier = rules.install().map_err(|error| {
+        let failure = failure(&error);
+        let absent = |(_, state): &(Part, RuleState)| matches!(state, RuleState::Absent);
+        match rules.state() {
+            Ok(states) if states.iter().all(absent) => failure,
+            _ => failure
+                .hint("rules that are installed stay: requests to peers that go past the sidecar are refused; `bartizan sidecar redirect show` compares them")
+                .hint("`bartizan sidecar redirect remove` removes them: requests to peers then leave unencrypted"),
+        }
+    })?;
+    print(&installed(rules, earlier)).map(drop)
 }
 
 /// Lists the functions that are redirected and guarded, and those that are not.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::error::Fault;
+use crate::node::not_of_a_host;
 use crate::raw::RawNames;
 
 /// Subject alternative names by which a node is recognised. Of every kind that is listed, the certificate must carry at least
@@ -74,6 +75,12 @@ impl Identity {
             ip: raw.ip.clone(),
             uri: Vec::new(),
         };
+        for (index, address) in raw.ip.iter().enumerate() {
+            if let Some(cause) = not_of_a_host(*address) {
+                let hint = "write the address that the node's certificate carries";
+                return Err(Fault::new(format!("ip[{index}]"), cause, hint));
+            }
+        }
         for (index, name) in raw.dns.iter().enumerate() {
             identity
                 .dns

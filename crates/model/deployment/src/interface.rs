@@ -142,6 +142,17 @@ impl InterfaceKind {
         matches!(self, Self::Sbi | Self::N32 | Self::A1 | Self::O1 | Self::O2)
     }
 
+    /// Fields that protect it.
+    #[must_use]
+    pub const fn protections(self) -> &'static str {
+        match self {
+            Self::OpenFronthaul => "`with: macsec`",
+            _ if self.over_tcp() => "`with: sidecar`, or `with: ipsec`",
+            _ if self.over_sctp() => "`with: gateway`, or `with: ipsec`",
+            _ => "`with: ipsec`",
+        }
+    }
+
     /// Returns true if the interface runs over SCTP, so that a gateway can carry it.
     #[must_use]
     pub const fn over_sctp(self) -> bool {
@@ -187,21 +198,11 @@ impl Protection {
             .ok_or_else(|| Fault::new("with", format!("nothing is called `{text}` here"), Self::hint()))?;
         if protection == Self::Sidecar && !kind.over_tcp() {
             let cause = format!("a sidecar carries TCP, and {} does not run over it", kind.name());
-            let hint = if kind.over_sctp() {
-                "protect it with gateway or ipsec"
-            } else {
-                "protect it with ipsec"
-            };
-            return Err(Fault::new("with", cause, hint));
+            return Err(Fault::new("with", cause, format!("write {}", kind.protections())));
         }
         if protection == Self::Gateway && !kind.over_sctp() {
             let cause = format!("a gateway carries SCTP, and {} does not run over it", kind.name());
-            let hint = if kind.over_tcp() {
-                "protect it with sidecar"
-            } else {
-                "protect it with ipsec"
-            };
-            return Err(Fault::new("with", cause, hint));
+            return Err(Fault::new("with", cause, format!("write {}", kind.protections())));
         }
         Ok(protection)
     }

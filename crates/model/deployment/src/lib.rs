@@ -7,6 +7,7 @@
 mod allowed;
 mod belonging;
 mod error;
+mod function;
 mod identity;
 mod interface;
 mod ipsec;
@@ -27,6 +28,7 @@ mod word;
 
 pub use allowed::Allowed;
 pub use error::Error;
+pub use function::meant_function;
 pub use identity::Identity;
 pub use interface::{Carrier, Interface, InterfaceKind, Protection};
 pub use ipsec::{

@@ -99,3 +99,52 @@ fn aliases_that_multiply_are_refused_and_one_that_many_links_use_is_not() {
     }
     assert_eq!(parse(&text).unwrap().interfaces().len(), 1_000);
 }
+
+/// No packet is ever sent to these, and `check` had no word about them.
+#[test]
+fn address_that_no_host_has_is_refused_in_every_field() {
+    let file = |address: &str, fields: &str| {
+        format!(
+            "trust: {{ roots: ca.pem }}\nnodes:\n  a: {{ function: AMF, address: {address}{fields} }}\n  b: {{ function: RIC, address: 10.0.0.2 }}\n\
+             interfaces: [{{ kind: E2, between: [a, b], with: nothing }}]\n"
+        )
+    };
+    for (address, of) in [
+        ("0.0.0.0", "the unspecified address"),
+        ("0.0.0.1", "0.0.0.0/8"),
+        ("0.1.2.3", "0.0.0.0/8"),
+        ("240.0.0.1", "240.0.0.0/4"),
+        ("255.255.255.255", "the broadcast address"),
+        ("224.0.0.1", "a multicast address"),
+        ("fe80::1", "a link-local address"),
+        ("ff02::1", "a multicast address"),
+        ("::ffff:0.0.0.1", "0.0.0.0/8"),
+    ] {
+        let [message, hint] = refused(&file(&format!("'{address}'"), ""));
+        assert!(message.contains(of) && !hint.is_empty(), "{message}");
+        let with_port = match address.contains(':') {
+            true => format!("'[{address}]:80'"),
+            false => format!("'{address}:80'"),
+        };
+        let mut fields = vec![
+            format!("names: {{ ip: ['{address}'] }}"),
+            format!("tls: [{{ listen: '10.0.0.1:80', service: {with_port} }}]"),
+            format!("ipsec: {{ certificate: a, key: b, external: '{address}' }}"),
+        ];
+        if address != "0.0.0.0" {
+            fields.extend([
+                format!("tls: [{{ listen: {with_port} }}]"),
+                format!("sidecar: {{ admin: {with_port} }}"),
+                format!("sidecar: {{ inbound: [{{ listen: {with_port}, forward: '127.0.0.1:80' }}] }}"),
+                format!("sidecar: {{ inbound: [{{ listen: '10.0.0.1:80', forward: {with_port} }}] }}"),
+                format!("sidecar: {{ outbound: [{{ listen: {with_port}, to: b }}] }}"),
+            ]);
+        }
+        for field in fields {
+            let [message, _] = refused(&file("10.0.0.1", &format!(", {field}")));
+            assert!(message.contains(of), "{field}: {message}");
+        }
+    }
+    // The number of an interface makes one of it.
+    parse(&file("10.0.0.1", ", sidecar: { admin: '[fe80::1%1]:80' }")).unwrap();
+}

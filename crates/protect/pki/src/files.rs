@@ -55,6 +55,29 @@ pub fn open_to_everyone(key: &fs::Metadata) -> Option<String> {
     (mode & others != 0).then(|| format!("has mode {mode:04o}: every user of this host can use the key"))
 }
 
+/// Flaw of a private key's file that holds something else in PEM, such as the certificate; none
+/// otherwise. It goes before [`open_to_everyone`]: `chmod` makes no key of it.
+#[must_use]
+pub fn no_key(text: &[u8]) -> Option<&'static str> {
+    let holds = |block: &str| text.windows(block.len()).any(|found| found == block.as_bytes());
+    if holds("PRIVATE KEY-----") {
+        return None;
+    }
+    let others = [
+        ("-----BEGIN CERTIFICATE-----", "holds a certificate and no private key"),
+        (
+            "-----BEGIN CERTIFICATE REQUEST-----",
+            "holds a certificate signing request and no private key",
+        ),
+        ("-----BEGIN PUBLIC KEY-----", "holds a public key and no private key"),
+        ("-----BEGIN X509 CRL-----", "holds a revocation list and no private key"),
+    ];
+    others.into_iter().find(|(block, _)| holds(block)).map(|(_, flaw)| flaw)
+}
+
+/// Remedy for [`no_key`].
+pub const GIVE_KEY: &str = "name the key's file: `ca issue` writes it as NAME.key.pem next to NAME.crt.pem";
+
 /// Remedy for [`open_to_everyone`].
 pub const CLOSE_KEY: &str = "chmod 600 gives it to its owner alone, chmod 640 to a group as well; \
      replace the key if another user may have read it";
@@ -132,11 +155,15 @@ impl Staged {
 
 /// The hidden name a file has while it is written.
 pub(crate) fn staging_path(path: &Path, mark: &str) -> PathBuf {
+    hidden_path(path, &format!("{mark}.partial"))
+}
+
+/// A hidden file next to this one: `.NAME.MARK`.
+pub(crate) fn hidden_path(path: &Path, mark: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".");
     name.push(mark);
-    name.push(".partial");
     path.with_file_name(name)
 }
 

@@ -160,7 +160,7 @@ impl<'a> Holder<'a> {
     }
 
     fn given_path(&self) -> PathBuf {
-        files::staging_path(&self.root_path(), GIVEN)
+        files::hidden_path(&self.root_path(), GIVEN)
     }
 
     fn pending_path(&self) -> PathBuf {

@@ -39,7 +39,7 @@ pub use authority::{
 };
 pub use certificate::Certificate;
 pub use error::Error;
-pub use files::{Access, CLOSE_KEY, open_to_everyone};
+pub use files::{Access, CLOSE_KEY, GIVE_KEY, no_key, open_to_everyone};
 pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife, no_current_root};

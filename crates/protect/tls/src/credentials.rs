@@ -174,8 +174,9 @@ impl Credentials {
             identity::wanted(identity)
         );
         let hint = format!(
-            "issue one that has them: `bartizan ca issue{}`",
-            identity::issue_options(identity)
+            "issue one that has them: `bartizan ca issue{}{}`",
+            identity::issue_options(identity),
+            own.place_options()
         );
         Err(fault(own.place(), cause, hint))
     }

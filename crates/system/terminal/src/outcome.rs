@@ -46,6 +46,15 @@ impl Failure {
         self
     }
 
+    /// The same with its hints changed.
+    #[must_use]
+    pub fn map_hints(mut self, change: impl Fn(&str) -> String) -> Self {
+        for hint in &mut self.hints {
+            *hint = change(hint);
+        }
+        self
+    }
+
     /// The one line.
     #[must_use]
     pub fn message(&self) -> &str {

@@ -10,7 +10,7 @@ use bartizan_sidecar::handover::Notify;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{PlanArgs, differences, failure, installed, print, words};
+use super::{PlanArgs, differences, install_or_say_what_stays, words};
 
 use crate::commands::log;
 use crate::{Failure, Outcome};
@@ -83,8 +83,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     log::start(log::info());
     let rules = args.plan.rules(!args.no_fence, args.strict)?;
     let every = Duration::from_secs(args.every);
-    let earlier = rules.install().map_err(|error| failure(&error))?;
-    print(&installed(&rules, earlier))?;
+    install_or_say_what_stays(&rules)?;
     let mut watching = Watching {
         args,
         rules,

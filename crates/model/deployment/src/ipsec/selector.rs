@@ -9,7 +9,7 @@ use bartizan_registry::{SCTP_APPLICATIONS, UDP_APPLICATIONS};
 use super::end_named;
 use crate::error::Fault;
 use crate::interface::InterfaceKind;
-use crate::node::NodeName;
+use crate::node::{NodeName, not_of_a_host};
 use crate::raw::RawSelector;
 use crate::word::{Word, words};
 
@@ -150,6 +150,16 @@ impl Network {
         };
         if bits > width(address) {
             return Err(refuse(hint));
+        }
+        // Functions send to groups and to all of their link.
+        let is_of_several = |address: IpAddr| {
+            address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+        };
+        if bits == width(address)
+            && !is_of_several(address)
+            && let Some(cause) = not_of_a_host(address)
+        {
+            return Err(Fault::new("", cause, hint));
         }
         if masked(address, bits) != masked(address, width(address)) {
             return Err(refuse("the bits behind the prefix are zero, as in 10.78.1.0/24"));
@@ -342,6 +352,9 @@ mod tests {
             "ric",
             "10.0.0.0/-1",
             "",
+            "0.0.0.1",
+            "240.0.0.1/32",
+            "fe80::1",
         ] {
             assert!(Network::parse(wrong).is_err(), "{wrong}");
         }

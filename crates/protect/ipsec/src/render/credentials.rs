@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
 use bartizan_pki::{
-    CLOSE_KEY, Certificate, InEffect, LARGEST_LISTS, NewestLists, NoAnchor, Older, TrustAnchors, open_to_everyone,
+    CLOSE_KEY, Certificate, GIVE_KEY, InEffect, LARGEST_LISTS, NewestLists, NoAnchor, Older, TrustAnchors, no_key,
+    open_to_everyone,
 };
 use pem::Pem;
 use zeroize::Zeroizing;
@@ -126,6 +127,9 @@ impl Credentials {
             path: files.key.clone(),
             source,
         })?;
+        if let Some(cause) = no_key(&text(&files.key)?) {
+            return Err(unusable(&files.key, format!("{cause}; {GIVE_KEY}")));
+        }
         if let Some(cause) = open_to_everyone(&known) {
             return Err(unusable(&files.key, format!("{cause}; {CLOSE_KEY}")));
         }

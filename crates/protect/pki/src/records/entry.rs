@@ -241,6 +241,10 @@ impl Reason {
     }
 }
 
+/// Every reason, for a word that is none.
+const ONE_OF: &str = "is none of unspecified, key-compromise, ca-compromise, affiliation-changed, superseded, \
+     cessation-of-operation, privilege-withdrawn";
+
 impl FromStr for Reason {
     type Err = Error;
 
@@ -252,7 +256,7 @@ impl FromStr for Reason {
                 Err(Error::Name {
                     what: "reason",
                     value: text.chars().take(64).collect(),
-                    reason: "is not one of RFC 5280's",
+                    reason: ONE_OF,
                 })
             },
             |name| Self::from_name(name),

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-use bartizan_pki::{CLOSE_KEY, open_to_everyone};
+use bartizan_pki::{CLOSE_KEY, GIVE_KEY, no_key, open_to_everyone};
 use zeroize::Zeroizing;
 
 use super::fault;
@@ -14,18 +14,23 @@ use crate::Error;
 const LONGEST_FILE: u64 = bartizan_pki::LARGEST_LISTS;
 
 pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
-    read_if(path, |_| Ok(()))
+    Ok(read_whole(path)?.0)
 }
 
 /// A private key's file; refused where every user of the host may read it.
 pub(super) fn read_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
-    read_if(path, |known| match open_to_everyone(known) {
-        Some(cause) => Err(fault(&path.display().to_string(), cause, CLOSE_KEY)),
-        None => Ok(()),
-    })
+    let (text, known) = read_whole(path)?;
+    let refused = |cause: String, hint: &str| Err(fault(&path.display().to_string(), cause, hint));
+    if let Some(cause) = no_key(&text) {
+        return refused(cause.to_owned(), GIVE_KEY);
+    }
+    match open_to_everyone(&known) {
+        Some(cause) => refused(cause, CLOSE_KEY),
+        None => Ok(text),
+    }
 }
 
-fn read_if(path: &Path, accepted: impl FnOnce(&Metadata) -> Result<(), Error>) -> Result<Zeroizing<Vec<u8>>, Error> {
+fn read_whole(path: &Path) -> Result<(Zeroizing<Vec<u8>>, Metadata), Error> {
     let unreadable = |source| Error::Unreadable {
         file: path.to_owned(),
         source,
@@ -35,7 +40,6 @@ fn read_if(path: &Path, accepted: impl FnOnce(&Metadata) -> Result<(), Error>) -
     if !metadata.is_file() {
         return Err(unreadable(std::io::Error::other("not a file")));
     }
-    accepted(&metadata)?;
     // Reserving all of it at once keeps a key from being copied about while the vector grows.
     let length = usize::try_from(metadata.len().min(LONGEST_FILE)).unwrap_or_default();
     let mut text = Zeroizing::new(Vec::with_capacity(length + 1));
@@ -43,5 +47,5 @@ fn read_if(path: &Path, accepted: impl FnOnce(&Metadata) -> Result<(), Error>) -
     if text.len() as u64 > LONGEST_FILE {
         return Err(unreadable(std::io::Error::other("longer than 16 MiB")));
     }
-    Ok(text)
+    Ok((text, metadata))
 }

@@ -112,12 +112,24 @@ impl OwnCertificate {
     #[must_use]
     pub fn renewal(&self) -> String {
         let serial = self.shown.chain.first().map_or("NAME", |leaf| leaf.serial.as_str());
+        format!("`bartizan ca renew {serial}{} --force`", self.out())
+    }
+
+    /// Option of `ca issue` and `ca renew` that writes to the folder of its file.
+    fn out(&self) -> String {
         let folder = Path::new(&self.place).parent();
-        let out = match folder.filter(|folder| !folder.as_os_str().is_empty()) {
+        match folder.filter(|folder| !folder.as_os_str().is_empty()) {
             Some(folder) => format!(" --out {}", folder.display()),
             None => String::new(),
-        };
-        format!("`bartizan ca renew {serial}{out}`")
+        }
+    }
+
+    /// Options of `ca issue` that write one in its place.
+    pub(super) fn place_options(&self) -> String {
+        let file = Path::new(&self.place).file_name().and_then(|name| name.to_str());
+        let name = file.and_then(|file| file.strip_suffix(".crt.pem"));
+        let name = name.map_or_else(String::new, |name| format!(" --name {name}"));
+        format!("{name}{} --force", self.out())
     }
 
     /// The scheme its key signs CertificateVerify in.

@@ -75,7 +75,10 @@ impl Credentials {
         } else {
             "dns"
         };
-        let issue = format!("`bartizan ca issue --profile ipsec --name {name} --{kind} {identity}` makes both");
+        let issue = format!(
+            "`bartizan ca issue --profile ipsec --name {name} --{kind} {identity}{}` makes both",
+            out(&files.certificate)
+        );
         let flaw = |file: &Path, weight: Weight, cause: String, hint: &str| Flaw {
             file: file.to_owned(),
             cause,
@@ -283,6 +286,12 @@ impl Credentials {
     }
 }
 
+/// Options of `ca issue` and `ca renew` that replace this certificate.
+fn out(certificate: &Path) -> String {
+    let folder = certificate.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or_else(String::new, |folder| format!(" --out {} --force", folder.display()))
+}
+
 fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
     let (begin, end) = (leaf.not_before(), leaf.not_after());
     let cause = if end < now {
@@ -299,7 +308,7 @@ fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
         cause,
         hint: format!(
             "renew it: `bartizan ca renew {}`, and compare the clocks of the hosts",
-            leaf.serial_number()
+            [leaf.serial_number(), &out(file)].concat()
         ),
         weight: Weight::Warning,
     }]
