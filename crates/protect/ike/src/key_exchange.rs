@@ -146,12 +146,10 @@ impl Pending for PendingEncapsulation {
 }
 
 #[cfg(test)]
-mod acvp;
-#[cfg(test)]
-mod wycheproof;
-
-#[cfg(test)]
 mod tests {
+    mod acvp;
+    mod wycheproof;
+
     use bartizan_registry::{TRANSFORMS, TransformKind};
     use proptest::prelude::*;
 

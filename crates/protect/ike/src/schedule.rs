@@ -197,4 +197,6 @@ fn around<'a>(secrets: &'a [Secret], nonces: [&'a [u8]; 2]) -> Vec<&'a [u8]> {
 }
 
 #[cfg(test)]
-mod published;
+mod tests {
+    mod published;
+}

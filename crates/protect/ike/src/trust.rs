@@ -272,4 +272,6 @@ impl Trust for Anchors {
 }
 
 #[cfg(test)]
-mod wycheproof;
+mod tests {
+    mod wycheproof;
+}

