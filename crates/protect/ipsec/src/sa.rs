@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bartizan_ledger::{Algorithm, Bytes, EspSpi, IkeSpi, Key};
 use bartizan_registry::{TransformKind, transform_named};
+use serde::Serialize;
 
 use crate::vici::Section;
 
@@ -14,20 +15,24 @@ const MOST_ADDITIONAL: usize = 7;
 /// Seconds between an IKE_SA and the CHILD_SA that was set up with it, at most: both are made when one message is read.
 pub const TOGETHER_S: u64 = 5;
 
-/// An IKE_SA.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An IKE_SA. Serialized as `bartizan status --json` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IkeSa {
     /// The connection it belongs to.
+    #[serde(skip)]
     pub connection: String,
     /// charon's own number.
+    #[serde(skip)]
     pub id: u32,
     /// charon's word: `CONNECTING`, `ESTABLISHED`, `REKEYING`, `REKEYED`, `DELETING` ...
     pub state: String,
     /// Its SPIs; absent until the responder has answered.
+    #[serde(rename = "spis")]
     pub key: Option<Key>,
     /// We began it.
     pub initiator: bool,
     /// The identity the peer has proven, or is expected to prove.
+    #[serde(skip)]
     pub peer_identity: Option<String>,
     /// Our end.
     pub local: Option<SocketAddr>,
@@ -40,8 +45,10 @@ pub struct IkeSa {
     /// Encryption algorithm.
     pub encryption: Option<Algorithm>,
     /// Integrity algorithm. None if the cipher authenticates.
+    #[serde(skip)]
     pub integrity: Option<Algorithm>,
     /// Pseudorandom function for key derivation.
+    #[serde(skip)]
     pub prf: Option<Algorithm>,
     /// Seconds since it was established.
     pub established_s: u64,
@@ -50,21 +57,25 @@ pub struct IkeSa {
     /// Seconds until it is rekeyed, where it will be.
     pub rekey_in_s: Option<u64>,
     /// Its CHILD_SAs, as far as this message reports them.
+    #[serde(skip)]
     pub children: Vec<ChildSa>,
 }
 
-/// A CHILD_SA.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A CHILD_SA. Serialized as `bartizan status --json` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChildSa {
     /// Its name in the configuration.
+    #[serde(skip)]
     pub name: String,
     /// charon's own number.
+    #[serde(skip)]
     pub id: u32,
     /// charon's word: `INSTALLED`, `REKEYING`, `REKEYED`, `DELETING`, `DELETED` ...
     pub state: String,
     /// `TUNNEL` or `TRANSPORT`.
     pub mode: String,
     /// `ESP` or `AH`; none where charon does not say.
+    #[serde(skip)]
     pub protocol: Option<String>,
     /// SPI of what we receive.
     pub spi_in: EspSpi,
@@ -73,12 +84,14 @@ pub struct ChildSa {
     /// ESP travels in UDP.
     pub udp: bool,
     /// Sequence numbers have 64 bits.
+    #[serde(skip)]
     pub extended_sequence_numbers: bool,
     /// Key exchanges of its own; none for one that is keyed from its IKE_SA.
     pub key_exchanges: Vec<Algorithm>,
     /// Encryption algorithm.
     pub encryption: Option<Algorithm>,
     /// Integrity algorithm. None if the cipher authenticates.
+    #[serde(skip)]
     pub integrity: Option<Algorithm>,
     /// Plain text carried.
     pub bytes: Bytes,
