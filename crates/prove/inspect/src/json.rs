@@ -16,8 +16,9 @@ use data_encoding::HEXLOWER;
 use std::collections::BTreeMap;
 use std::io;
 
+use bartizan_ledger::Code;
 use bartizan_posture::{Judgement, Reply, Source};
-use bartizan_registry::{Asked, NamedGroup, SignatureScheme};
+use bartizan_registry::Asked;
 use bartizan_wire::tls::{Flight, Version};
 use serde::{Serialize, Serializer};
 
@@ -328,12 +329,6 @@ struct Tls {
 }
 
 #[derive(Serialize)]
-struct Code {
-    code: u16,
-    name: String,
-}
-
-#[derive(Serialize)]
 struct KeyShare {
     code: u16,
     name: String,
@@ -569,7 +564,7 @@ impl Tls {
             server_name: hello.and_then(|hello| hello.server_name.clone()),
             alpn: hello.map_or_else(Vec::new, |hello| hello.alpn.clone()),
             versions_offered: hello.map_or_else(Vec::new, |hello| {
-                hello.supported_versions.iter().copied().map(Code::from).collect()
+                hello.supported_versions.iter().copied().map(version_code).collect()
             }),
             groups_offered: hello.map_or_else(Vec::new, |hello| {
                 hello.supported_groups.iter().copied().map(Code::from).collect()
@@ -632,30 +627,10 @@ impl FlightFacts {
     }
 }
 
-impl From<NamedGroup> for Code {
-    fn from(group: NamedGroup) -> Self {
-        Self {
-            code: group.0,
-            name: group.to_string(),
-        }
-    }
-}
-
-impl From<SignatureScheme> for Code {
-    fn from(scheme: SignatureScheme) -> Self {
-        Self {
-            code: scheme.0,
-            name: scheme.to_string(),
-        }
-    }
-}
-
-impl From<Version> for Code {
-    fn from(version: Version) -> Self {
-        Self {
-            code: version.0,
-            name: version.to_string(),
-        }
+fn version_code(version: Version) -> Code {
+    Code {
+        code: version.0,
+        name: version.to_string(),
     }
 }
 

@@ -8,10 +8,10 @@ use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::quic::Quic;
 use serde::Serialize;
 
-use super::Code;
 use super::dtls::{DtlsFacts, codes};
 use super::opened::Opened;
 use super::port::PortFacts;
+use super::{Code, version_code};
 
 #[derive(Serialize)]
 pub(super) struct DatagramFacts {
@@ -74,9 +74,9 @@ impl QuicFacts {
             early_data: quic.early_data.is_some(),
             closed: quic.closed.as_ref().map(|closed| closed.value.to_string()),
             client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
-            versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
-            groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
-            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),
+            versions_offered: codes(hello.map(|hello| &hello.supported_versions), version_code),
+            groups_offered: codes(hello.map(|hello| &hello.supported_groups), Code::from),
+            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms), Code::from),
             cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
             cipher_suite: tls.server_hello.as_ref().map(|seen| seen.value.cipher_suite),
             group: posture.group.map(Code::from),

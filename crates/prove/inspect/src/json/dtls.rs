@@ -7,8 +7,8 @@ use bartizan_wire::tls::Certificates;
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 
-use super::Code;
 use super::opened::{Shown, shown};
+use super::{Code, version_code};
 
 #[derive(Serialize)]
 pub(super) struct DtlsFacts {
@@ -39,9 +39,9 @@ impl DtlsFacts {
         Self {
             client: dtls.client.map(|end| if end == 0 { "initiator" } else { "responder" }),
             client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
-            versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
-            groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
-            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),
+            versions_offered: codes(hello.map(|hello| &hello.supported_versions), version_code),
+            groups_offered: codes(hello.map(|hello| &hello.supported_groups), Code::from),
+            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms), Code::from),
             cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
             cipher_suite: dtls.server_hello.as_ref().map(|seen| seen.value.cipher_suite),
             group: posture.group.map(Code::from),
@@ -53,6 +53,6 @@ impl DtlsFacts {
     }
 }
 
-pub(super) fn codes<T: Copy + Into<Code>>(list: Option<&Vec<T>>) -> Vec<Code> {
-    list.into_iter().flatten().map(|&item| item.into()).collect()
+pub(super) fn codes<T: Copy>(list: Option<&Vec<T>>, code: fn(T) -> Code) -> Vec<Code> {
+    list.into_iter().flatten().copied().map(code).collect()
 }
