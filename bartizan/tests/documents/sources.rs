@@ -1,6 +1,6 @@
 //! Sources use the words of the field too: in comments, messages, names of tests and identifiers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -227,4 +227,51 @@ fn literals_and_lifetimes_end_where_rust_ends_them() {
         identifiers(r##"a r#"b "c" d"# 'e' '\'' '\u{66}' "\"g" br"h" 'i j"##),
         ["a", "i", "j"]
     );
+}
+
+/// Longest source of the binary without its tests, in lines: it has arguments, printing and signals.
+const BINARY: usize = 250;
+
+/// Sources of the binary that are longer, with the lines they may have at most. Only shorter ones may
+/// take their place.
+const LONGER: [(&str, usize); 18] = [
+    ("commands/algorithms.rs", 261),
+    ("commands/algorithms/rows.rs", 290),
+    ("commands/ca/show.rs", 276),
+    ("commands/check/findings.rs", 340),
+    ("commands/check/in_effect.rs", 332),
+    ("commands/check/text.rs", 268),
+    ("commands/doctor/feature.rs", 360),
+    ("commands/enrol.rs", 283),
+    ("commands/inspect.rs", 348),
+    ("commands/inspect/timing/document.rs", 275),
+    ("commands/ipsec/up.rs", 340),
+    ("commands/macsec/report.rs", 269),
+    ("commands/plan/delay.rs", 348),
+    ("commands/plan/fronthaul.rs", 360),
+    ("commands/sidecar.rs", 266),
+    ("commands/sidecar/redirect.rs", 310),
+    ("commands/sidecar/redirect/monitor.rs", 257),
+    ("commands/sidecar/status.rs", 324),
+];
+
+#[test]
+fn sources_of_the_binary_are_short() {
+    let mut longer: BTreeMap<&str, usize> = LONGER.into();
+    for (path, text) in sources() {
+        let inner = path.strip_prefix("bartizan/src/");
+        let Some(inner) = inner.filter(|inner| !inner.ends_with("tests.rs")) else {
+            continue;
+        };
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let lines = code.lines().count();
+        let most = longer.remove(inner);
+        assert!(
+            lines <= most.unwrap_or(BINARY),
+            "{path} has {lines} lines of {}: move what is no argument, printing or signal into a crate",
+            most.unwrap_or(BINARY)
+        );
+        assert!(most.is_none() || lines > BINARY, "{path} is short: it leaves the list");
+    }
+    assert!(longer.is_empty(), "not there: {longer:?}");
 }

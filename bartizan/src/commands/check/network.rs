@@ -1,20 +1,18 @@
 //! `bartizan check --interfaces`, `--budget`, `--migrate`: a deployment file against the standards.
 
 mod in_short;
+mod links;
+mod tables;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_budget::network::{
-    Assessment, Concern, Conditions, Given, Link, Move, REQUIREMENTS, Requirement, Severity, TABLE_1_HEADINGS,
-    TABLE_1_NOTE, assess, migrate,
-};
+use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
 use bartizan_budget::published;
 use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
 use bartizan_inspect::text::counted;
-use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
+use bartizan_page::sheet::{Sheet, sheet_html};
 use bartizan_registry::Asked;
 use serde::Serialize;
 
@@ -158,18 +156,6 @@ fn finding(concern: &Concern) -> Finding<'_> {
     }
 }
 
-/// Returns the frameworks' requirements that findings violate, each once.
-fn frameworks(concerns: &[Concern]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for asked in concerns.iter().flat_map(|concern| concern.rule.asked()) {
-        let words = format!("{} ({}): {}", asked.name, asked.edition, asked.asks);
-        if !all.contains(&words) {
-            all.push(words);
-        }
-    }
-    all
-}
-
 fn sheet(
     args: &NetworkArgs,
     file: &Path,
@@ -181,20 +167,20 @@ fn sheet(
     let count = |of: &dyn Fn(&Link) -> Given, given| links.iter().filter(|link| of(link) == given).count();
     let mut sections = vec![
         in_short::section(links, &assessment.concerns, moves),
-        by_interface(links, &assessment.concerns),
-        findings(&assessment.concerns),
+        tables::by_interface(links, &assessment.concerns),
+        tables::findings(&assessment.concerns),
     ];
     if args.wants(args.interfaces) {
-        sections.push(asked_and_given(links));
+        sections.push(links::asked_and_given(links));
     }
     if let Some(conditions) = conditions {
-        sections.push(budgets(links, conditions));
+        sections.push(links::budgets(links, conditions));
     }
     if args.wants(args.migrate) {
-        sections.push(order(moves));
+        sections.push(tables::order(moves));
     }
     if args.wants(args.interfaces) {
-        sections.push(table_1());
+        sections.push(tables::table_1());
     }
     Sheet {
         command: "bartizan check".to_owned(),
@@ -207,7 +193,7 @@ fn sheet(
             count(&|link| link.forgery, Given::PostQuantum),
             links.iter().filter(|link| link.protection == Protection::Nothing).count(),
             kept(links),
-            by_severity(assessment.concerns.iter()),
+            tables::by_severity(assessment.concerns.iter()),
             first(&assessment.concerns, moves)
         ),
         sections,
@@ -224,36 +210,10 @@ fn sheet(
             "How each was read: docs/interfaces".to_owned(),
         ]
         .into_iter()
-        .chain(frameworks(&assessment.concerns))
+        .chain(tables::frameworks(&assessment.concerns))
         .collect(),
         again: again(),
     }
-}
-
-/// Table 1 of the paper next to what was read in the standards.
-fn table_1() -> Section {
-    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
-    section.text.push(TABLE_1_NOTE.to_owned());
-    let mut grid = Grid::under("", TABLE_1_HEADINGS);
-    REQUIREMENTS
-        .iter()
-        .filter_map(Requirement::next_to_table_1)
-        .for_each(|row| grid.push(row));
-    section.tables.push(grid);
-    section
-}
-
-/// Counts findings by severity.
-fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
-    let severities = [
-        (Severity::High, "high"),
-        (Severity::Medium, "medium"),
-        (Severity::Low, "low"),
-    ];
-    let count = |severity| concerns.clone().filter(|concern| concern.severity == severity).count();
-    severities
-        .map(|(severity, name)| format!("{} {name}", count(severity)))
-        .join(", ")
 }
 
 /// Counts links that keep their budget, if it was predicted.
@@ -278,261 +238,4 @@ fn first(concerns: &[Concern], moves: &[Move]) -> String {
             " Nothing is left to do in the file; `bartizan inspect` proves from packets that it holds.".to_owned()
         }
     }
-}
-
-/// The state of the network on one screen.
-fn by_interface(links: &[Link], concerns: &[Concern]) -> Section {
-    let mut section = Section::new("by interface");
-    let mut grid = Grid::under(
-        "",
-        [
-            "interface",
-            "#links",
-            "#by the protocol asked for",
-            "#post-quantum against recording",
-            "#against forgery",
-            "#within budget",
-            "findings",
-        ],
-    );
-    let mut kinds: Vec<&str> = Vec::new();
-    for link in links {
-        if !kinds.contains(&link.interface) {
-            kinds.push(link.interface);
-        }
-    }
-    for kind in kinds {
-        let of: Vec<&Link> = links.iter().filter(|link| link.interface == kind).collect();
-        let share = |count: usize| {
-            let tone = if count == of.len() { Tone::Good } else { Tone::Bad };
-            Field::toned(format!("{count} of {}", of.len()), tone)
-        };
-        let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
-        let names: HashSet<_> = of.iter().map(|link| link.about.as_str()).collect();
-        let own = concerns.iter().filter(|concern| names.contains(concern.about.as_str()));
-        grid.push([
-            Field::from(kind),
-            Field::from(of.len().to_string()),
-            share(holding(&|link| link.requirement.met_by.contains(&link.protection))),
-            share(holding(&|link| link.recording == Given::PostQuantum)),
-            share(holding(&|link| link.forgery == Given::PostQuantum)),
-            if of.iter().all(|link| link.predicted.is_none()) {
-                Field::from("not asked")
-            } else {
-                share(holding(&|link| {
-                    link.predicted
-                        .as_ref()
-                        .is_some_and(|predicted| predicted.passed().is_none())
-                }))
-            },
-            Field::from(if own.clone().count() == 0 {
-                "none".to_owned()
-            } else {
-                by_severity(own)
-            }),
-        ]);
-    }
-    section.tables.push(grid);
-    section
-}
-
-fn findings(concerns: &[Concern]) -> Section {
-    let mut section = Section::new("findings, the worst first");
-    if concerns.is_empty() {
-        section.text.push("None.".to_owned());
-        return section;
-    }
-    let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
-    for concern in concerns {
-        let (words, tone) = match concern.severity {
-            Severity::High => ("high", Tone::Bad),
-            Severity::Medium => ("medium", Tone::Plain),
-            Severity::Low => ("low", Tone::Faint),
-        };
-        grid.push([
-            Field::toned(words, tone),
-            Field::from(concern.about.clone()),
-            Field::from(concern.finding.clone()),
-            Field::from(concern.hint.clone()),
-            Field::from(concern.source.clone()),
-        ]);
-    }
-    section.tables.push(grid);
-    section
-}
-
-/// Links of which all is the same but their ends, as one: `SBI: 21 links, the first amf -- nrf`.
-fn alike(links: &[Link]) -> Vec<(String, &Link)> {
-    let mut groups: Vec<(&Link, usize)> = Vec::new();
-    for link in links {
-        let same = |known: &&mut (&Link, usize)| {
-            let of = |link: &Link| (link.interface, link.protection, link.recording, link.forgery);
-            of(known.0) == of(link) && known.0.predicted == link.predicted
-        };
-        match groups.iter_mut().find(same) {
-            Some(known) => known.1 += 1,
-            None => groups.push((link, 1)),
-        }
-    }
-    let label = |link: &Link, count: usize| match count {
-        1 => link.about.clone(),
-        _ => format!(
-            "{}: {count} links, the first {} -- {}",
-            link.interface, link.between[0], link.between[1]
-        ),
-    };
-    groups
-        .into_iter()
-        .map(|(link, count)| (label(link, count), link))
-        .collect()
-}
-
-fn asked_and_given(links: &[Link]) -> Section {
-    let mut section = Section::new("what is asked, and what the file gives");
-    section
-        .text
-        .push("C confidentiality, I integrity, A authentication, R replay protection.".to_owned());
-    let mut grid = Grid::under(
-        "",
-        [
-            "link",
-            "C",
-            "I",
-            "A",
-            "R",
-            "use",
-            "by",
-            "clause",
-            "the file",
-            "against recording",
-            "against forgery",
-        ],
-    );
-    for (label, link) in alike(links) {
-        let asked = link.requirement;
-        let toned = |given: Given| {
-            let tone = match given {
-                Given::PostQuantum => Tone::Good,
-                Given::Nothing | Given::Classical | Given::Either => Tone::Bad,
-                Given::Unknown => Tone::Faint,
-            };
-            Field::toned(given.name(), tone)
-        };
-        let mut row = vec![Field::from(label)];
-        for demand in [
-            asked.confidentiality,
-            asked.integrity,
-            asked.authentication,
-            asked.replay,
-        ] {
-            row.push(Field::from(demand.name()));
-        }
-        row.extend([
-            Field::from(asked.usage.name()),
-            Field::from(asked.protocols),
-            Field::from(asked.clause),
-            Field::from(link.protection.name()),
-            toned(link.recording),
-            toned(link.forgery),
-        ]);
-        grid.push(row);
-    }
-    section.tables.push(grid);
-    section
-}
-
-fn budgets(links: &[Link], conditions: &Conditions) -> Section {
-    let mut section = Section::new("predicted delay against budget");
-    section.text.push(format!(
-        "Over {} km at {} Gb/s, one hop.",
-        conditions.distance.value() / 1e3,
-        conditions.rate.value() / 1e9
-    ));
-    let mut grid = Grid::under(
-        "",
-        [
-            "link",
-            "#frame",
-            "#sent",
-            "#path us",
-            "#added us",
-            "#one way us",
-            "#budget us",
-            "#set-up round trips",
-            "#set-up ms",
-            "#budget ms",
-            "budget",
-            "where it has no figure",
-            "source",
-            "added from",
-        ],
-    );
-    for (label, link) in alike(links) {
-        let Some(predicted) = &link.predicted else { continue };
-        let or_none = |value: Option<f64>, scale: f64| {
-            value.map_or_else(|| "-".to_owned(), |value| format!("{:.0}", value / scale))
-        };
-        let tone = if predicted.passed().is_some() {
-            Tone::Bad
-        } else {
-            Tone::Plain
-        };
-        grid.push([
-            Field::from(label),
-            Field::from(predicted.frame[0].value().to_string()),
-            Field::from(predicted.frame[1].value().to_string()),
-            Field::from(format!("{:.1}", predicted.path_us)),
-            Field::from(format!("{:.1}", predicted.added_us)),
-            Field::toned(format!("{:.1}", predicted.packet_us()), tone),
-            Field::from(or_none(predicted.budget.packet_us, 1.0)),
-            Field::from(
-                predicted
-                    .round_trips
-                    .map_or_else(|| "-".to_owned(), |trips| trips.to_string()),
-            ),
-            Field::toned(
-                predicted
-                    .set_up_us
-                    .map_or_else(|| "-".to_owned(), |set_up| format!("{:.2}", set_up / 1e3)),
-                tone,
-            ),
-            Field::from(or_none(predicted.budget.set_up_us, 1e3)),
-            Field::from(match predicted.category_pairs {
-                Some([within, all]) => format!("{}: {within} of {all} pairs allow it at best", predicted.budget.what),
-                None => predicted.budget.what.to_owned(),
-            }),
-            Field::from(if predicted.budget.without.is_empty() {
-                "-"
-            } else {
-                predicted.budget.without
-            }),
-            Field::from(predicted.budget.cited()),
-            Field::from(predicted.added_from),
-        ]);
-    }
-    section.tables.push(grid);
-    section
-}
-
-fn order(moves: &[Move]) -> Section {
-    let mut section = Section::new("in which order to move");
-    section
-        .text
-        .push("The most exposed first; of those what others can reach most easily, then what costs least.".to_owned());
-    let mut grid = Grid::under("", ["#", "link", "exposure", "step", "reason"]);
-    for (index, step) in moves.iter().enumerate() {
-        grid.push([
-            (index + 1).to_string(),
-            step.about.clone(),
-            step.exposure.name().to_owned(),
-            step.step.clone(),
-            step.reason.clone(),
-        ]);
-    }
-    if moves.is_empty() {
-        section.text.push("Nothing is left to move.".to_owned());
-    } else {
-        section.tables.push(grid);
-    }
-    section
 }

@@ -1,0 +1,150 @@
+//! Tables of a network's report.
+
+use std::collections::HashSet;
+
+use bartizan_budget::network::{
+    Concern, Given, Link, Move, REQUIREMENTS, Requirement, Severity, TABLE_1_HEADINGS, TABLE_1_NOTE,
+};
+use bartizan_page::sheet::{Field, Grid, Section, Tone};
+
+/// Table 1 of the paper next to what was read in the standards.
+pub(super) fn table_1() -> Section {
+    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
+    section.text.push(TABLE_1_NOTE.to_owned());
+    let mut grid = Grid::under("", TABLE_1_HEADINGS);
+    REQUIREMENTS
+        .iter()
+        .filter_map(Requirement::next_to_table_1)
+        .for_each(|row| grid.push(row));
+    section.tables.push(grid);
+    section
+}
+
+/// Counts findings by severity.
+pub(super) fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
+    let severities = [
+        (Severity::High, "high"),
+        (Severity::Medium, "medium"),
+        (Severity::Low, "low"),
+    ];
+    let count = |severity| concerns.clone().filter(|concern| concern.severity == severity).count();
+    severities
+        .map(|(severity, name)| format!("{} {name}", count(severity)))
+        .join(", ")
+}
+
+/// The state of the network on one screen.
+pub(super) fn by_interface(links: &[Link], concerns: &[Concern]) -> Section {
+    let mut section = Section::new("by interface");
+    let mut grid = Grid::under(
+        "",
+        [
+            "interface",
+            "#links",
+            "#by the protocol asked for",
+            "#post-quantum against recording",
+            "#against forgery",
+            "#within budget",
+            "findings",
+        ],
+    );
+    let mut kinds: Vec<&str> = Vec::new();
+    for link in links {
+        if !kinds.contains(&link.interface) {
+            kinds.push(link.interface);
+        }
+    }
+    for kind in kinds {
+        let of: Vec<&Link> = links.iter().filter(|link| link.interface == kind).collect();
+        let share = |count: usize| {
+            let tone = if count == of.len() { Tone::Good } else { Tone::Bad };
+            Field::toned(format!("{count} of {}", of.len()), tone)
+        };
+        let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
+        let names: HashSet<_> = of.iter().map(|link| link.about.as_str()).collect();
+        let own = concerns.iter().filter(|concern| names.contains(concern.about.as_str()));
+        grid.push([
+            Field::from(kind),
+            Field::from(of.len().to_string()),
+            share(holding(&|link| link.requirement.met_by.contains(&link.protection))),
+            share(holding(&|link| link.recording == Given::PostQuantum)),
+            share(holding(&|link| link.forgery == Given::PostQuantum)),
+            if of.iter().all(|link| link.predicted.is_none()) {
+                Field::from("not asked")
+            } else {
+                share(holding(&|link| {
+                    link.predicted
+                        .as_ref()
+                        .is_some_and(|predicted| predicted.passed().is_none())
+                }))
+            },
+            Field::from(if own.clone().count() == 0 {
+                "none".to_owned()
+            } else {
+                by_severity(own)
+            }),
+        ]);
+    }
+    section.tables.push(grid);
+    section
+}
+
+pub(super) fn findings(concerns: &[Concern]) -> Section {
+    let mut section = Section::new("findings, the worst first");
+    if concerns.is_empty() {
+        section.text.push("None.".to_owned());
+        return section;
+    }
+    let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
+    for concern in concerns {
+        let (words, tone) = match concern.severity {
+            Severity::High => ("high", Tone::Bad),
+            Severity::Medium => ("medium", Tone::Plain),
+            Severity::Low => ("low", Tone::Faint),
+        };
+        grid.push([
+            Field::toned(words, tone),
+            Field::from(concern.about.clone()),
+            Field::from(concern.finding.clone()),
+            Field::from(concern.hint.clone()),
+            Field::from(concern.source.clone()),
+        ]);
+    }
+    section.tables.push(grid);
+    section
+}
+
+pub(super) fn order(moves: &[Move]) -> Section {
+    let mut section = Section::new("in which order to move");
+    section
+        .text
+        .push("The most exposed first; of those what others can reach most easily, then what costs least.".to_owned());
+    let mut grid = Grid::under("", ["#", "link", "exposure", "step", "reason"]);
+    for (index, step) in moves.iter().enumerate() {
+        grid.push([
+            (index + 1).to_string(),
+            step.about.clone(),
+            step.exposure.name().to_owned(),
+            step.step.clone(),
+            step.reason.clone(),
+        ]);
+    }
+    if moves.is_empty() {
+        section.text.push("Nothing is left to move.".to_owned());
+    } else {
+        section.tables.push(grid);
+    }
+    section
+}
+
+/// Returns the frameworks' requirements that findings violate, each once.
+pub(super) fn frameworks(concerns: &[Concern]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for asked in concerns.iter().flat_map(|concern| concern.rule.asked()) {
+        let words = format!("{} ({}): {}", asked.name, asked.edition, asked.asks);
+        if !all.contains(&words) {
+            all.push(words);
+        }
+    }
+    all
+}
