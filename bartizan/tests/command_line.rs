@@ -288,7 +288,7 @@ fn a_closed_pipe_is_the_readers_choice_and_a_full_disk_is_a_failure() {
 #[test]
 fn a_log_on_a_terminal_is_coloured_unless_no_color_is_set() {
     let place = place();
-    let [listen, forward] = bartizan_host::loopback_addresses().unwrap();
+    let [listen, forward] = bartizan_testing::loopback_addresses().unwrap();
     let network = format!(
         "trust: {{ roots: out/ca.crt.pem }}
 policy: {{ profile: classical, lab: true }}

@@ -1,6 +1,7 @@
 //! `bartizan doctor` as its user meets it: on this machine, without rights, without programs, with
 //! programs that are not what their names say.
 
+use bartizan_testing::Build as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -13,10 +13,12 @@ mod as_root {
     use std::path::Path;
     use std::process::{Command, Output};
 
-    use bartizan_host::{Capture, Direction, LabRoot};
+    use bartizan_host::LabRoot;
     use bartizan_ipsec::Engine;
     use bartizan_ipsec::vici::{Client, Section};
+    use bartizan_testing::Build as _;
     use bartizan_testing::Tshark;
+    use bartizan_testing::{Capture, Direction};
     use serde_json::{Value, json};
     use tempfile::TempDir;
 

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use bartizan_confine::{self as confine, Confinement};
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
 use bartizan_sidecar::Sidecar;
+use bartizan_testing::Listening as _;
+use bartizan_testing::loopback_addresses;
 
 const LONG: Duration = Duration::from_secs(60);
 /// Set in the environment of the child that becomes the AMF's sidecar.

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
 use bartizan_redirect::Plan;
+use bartizan_testing::loopback_addresses;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use bartizan_host::LabRoot;
+use bartizan_testing::Build as _;
 
 use super::{Place, Said, said};
 

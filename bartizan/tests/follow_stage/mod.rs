@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Facts, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Facts, LabRoot, Namespace, Process, Program};
+use bartizan_testing::Listening as _;
+use bartizan_testing::{Port, connect};
 use serde_json::Value;
 
 /// Generous: every wait ends with what is waited for.

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Listener, Ordering, Streams};
-use bartizan_host::{Impairment, LabRoot, Program};
+use bartizan_host::{LabRoot, Program};
 use bartizan_ledger::Direction;
+use bartizan_testing::Impairment;
+use bartizan_testing::{Build as _, Wiring as _};
 use bartizan_testing::{Tshark, eventually};
 
 mod costs;

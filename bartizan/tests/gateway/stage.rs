@@ -7,9 +7,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Capture, Direction, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Namespace, Process, Program};
 use bartizan_ledger::{Association, Event, Handshake, Reader, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Reason};
+use bartizan_testing::{Capture, Direction, Port, connect};
 use tempfile::TempDir;
 
 pub(crate) use bartizan_testing::eventually;

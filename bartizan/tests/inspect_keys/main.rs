@@ -5,6 +5,7 @@
 mod cyclonedx;
 mod stage;
 
+use bartizan_testing::Listening as _;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::Value;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bartizan_host::{Capture, Direction, Feature, Process};
+use bartizan_host::{Feature, Process};
 use bartizan_pki::Algorithm;
 use bartizan_testing::until;
+use bartizan_testing::{Capture, Direction};
 use serde_json::Value;
 
 use super::egress::{Left, PFCP, counted};

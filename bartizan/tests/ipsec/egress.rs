@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bartizan_host::{Capture, Direction};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::{ip, udp};
 

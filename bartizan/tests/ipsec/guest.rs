@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_host::sctp::{Association, Opening};
-use bartizan_host::{Feature, Guest, Namespace, Process, Program};
+use bartizan_host::{Feature, Namespace, Process, Program};
 use bartizan_ledger::Event;
 use bartizan_pki::Algorithm;
+use bartizan_testing::Guest;
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
 use nix::sys::signal::{Signal, kill};

@@ -8,8 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::sctp::{Association, Listener, Opening};
-use bartizan_host::{Capture, Direction, Impairment, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_host::{LabRoot, Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime};
+use bartizan_testing::{Build as _, Wiring as _};
+use bartizan_testing::{Capture, Direction, Impairment, Port, connect};
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
 use serde_json::Value;

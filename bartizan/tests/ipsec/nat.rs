@@ -3,8 +3,9 @@
 
 use std::thread;
 
-use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
 use bartizan_ledger::{Cause, Event};
+use bartizan_testing::{Capture, Direction, Port, connect};
 use serde_json::Value;
 
 use super::cleartext::raw;

@@ -7,11 +7,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Finished, LabRoot, Namespace, Process, Program};
 use bartizan_ipsec::drive::list_sas;
 use bartizan_ipsec::vici::Client;
 use bartizan_ledger::{Event, Reader, Why};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Profile};
+use bartizan_testing::{Build as _, Wiring as _};
+use bartizan_testing::{Port, connect};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,8 +1,10 @@
 //! Two links of one file between the same two nodes, each over a pair of addresses of its own:
 //! charon compares identities alone.
 
-use bartizan_host::{Namespace, Port, Process, Program, connect};
+use bartizan_host::{Namespace, Process, Program};
 use bartizan_ledger::{Event, Why};
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Port, connect};
 use serde_json::Value;
 
 use super::cleartext::sctp;

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::SystemTime;
 
-use bartizan_host::{Capture, Direction, Namespace, Process, Program};
+use bartizan_host::{Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Reason};
 use bartizan_testing::udp_at;
+use bartizan_testing::{Capture, Direction};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};

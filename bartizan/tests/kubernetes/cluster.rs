@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bartizan_host::{Facts, Namespace, Process, Program};
+use bartizan_testing::Listening as _;
 use bartizan_testing::until;
 use serde_json::{Value, json};
 

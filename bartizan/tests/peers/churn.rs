@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bartizan_host::Process;
+use bartizan_testing::Listening as _;
 
 use crate::go;
 use crate::stage::{By, Node, PATIENCE, Pair, Ports, Stage, ask, until};

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_host::Process;
+use bartizan_testing::Listening as _;
 use bartizan_testing::{connect_from, resident};
 
 use crate::go;

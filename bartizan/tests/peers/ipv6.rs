@@ -1,5 +1,6 @@
 //! Both legs of both sidecars over IPv6.
 
+use bartizan_testing::Listening as _;
 use std::net::{Ipv6Addr, SocketAddr};
 
 use bartizan_ledger::Verdict;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bartizan_host::{Process, loopback_addresses};
+use bartizan_host::Process;
+use bartizan_testing::loopback_addresses;
 
 use crate::churn::{consumer_with, counts, producer_with, reached};
 use crate::stage::{PATIENCE, Stage, sidecar};

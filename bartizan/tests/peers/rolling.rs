@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 
 use bartizan_host::{Finished, Process, Program};
+use bartizan_testing::Listening as _;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use crate::churn::{all_answered, consumer_with, producer, reached, tally_and_refused};

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
 use serde_json::Value;
 
 use crate::churn::{all_answered, consumer_with, producer_with, tally};

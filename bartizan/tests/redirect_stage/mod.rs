@@ -7,8 +7,10 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Capture, Direction, Error, Facts, Finished, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Error, Facts, Finished, Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_testing::Listening as _;
+use bartizan_testing::{Capture, Direction, Port, connect};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The user that the sidecars run as. It needs no entry anywhere.

@@ -66,7 +66,7 @@ fn what_a_function_waits_for_is_known_to_all_workers() {
 fn nested(arguments: &[&str]) {
     let mut stage = Stage::new();
     let pair = pair("1s");
-    let [outbound, inbound, late] = bartizan_host::loopback_addresses().expect("free ports");
+    let [outbound, inbound, late] = bartizan_testing::loopback_addresses().expect("free ports");
     let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
     let file = stage.deployment("pair", &pair, &amf, &nrf);
     let text = std::fs::read_to_string(&file).expect("the file");

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bartizan_host::loopback_addresses;
 use bartizan_ledger::{Handshake, Verdict};
+use bartizan_testing::loopback_addresses;
 
 use crate::stage::{By, Node, Papers, Stage, finish, get, openssl, sidecar};
 

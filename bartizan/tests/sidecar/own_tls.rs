@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
 use bartizan_ledger::{Handshake, Verdict};
+use bartizan_testing::Listening as _;
 use bartizan_testing::lab_root;
+use bartizan_testing::loopback_addresses;
 
 use crate::classical::Network;
 use crate::stage::{By, PATIENCE, Pair, Papers, Stage, ask, finish, get, problem, sidecar, until};

@@ -95,7 +95,7 @@ fn a_peer_whose_requests_wait_leaves_streams_of_the_function_to_another() {
         limits: NO_END.to_owned(),
         ..Pair::new(By::Http2, By::Http2)
     };
-    let [outbound] = bartizan_host::loopback_addresses().expect("a free port");
+    let [outbound] = bartizan_testing::loopback_addresses().expect("a free port");
     let (amf, nrf, smf) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("smf"));
     let file = with_third(&stage, &stage.deployment("pair", &pair, &amf, &nrf), &smf, outbound);
     let got = answers_nothing(pair.ports.function);
@@ -128,7 +128,7 @@ fn a_peer_with_a_dozen_connections_has_one_share_of_the_window_to_a_function() {
         limits: NO_END.to_owned(),
         ..Pair::new(By::Http2, By::Http2)
     };
-    let [outbound] = bartizan_host::loopback_addresses().expect("a free port");
+    let [outbound] = bartizan_testing::loopback_addresses().expect("a free port");
     let (amf, nrf, smf) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("smf"));
     let file = with_third(&stage, &stage.deployment("pair", &pair, &amf, &nrf), &smf, outbound);
     let got = takes_one_window(pair.ports.function);

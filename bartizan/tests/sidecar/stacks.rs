@@ -7,6 +7,7 @@ use std::time::Duration;
 use bartizan_host::{Error, Finished, LabRoot, Process, Program};
 use bartizan_ledger::{Handshake, Verdict};
 use bartizan_pki::Algorithm;
+use bartizan_testing::Build as _;
 use bartizan_testing::lab_root;
 use time::OffsetDateTime;
 
@@ -335,7 +336,9 @@ mod full {
 
     #[test]
     fn stacks_of_the_page_do_what_it_says() {
-        let stacks_root = LabRoot::stacks().expect("a cache directory").ensure(&mut |_| {});
+        let stacks_root = bartizan_testing::stacks()
+            .expect("a cache directory")
+            .ensure(&mut |_| {});
         let [host, trixie, sid] = [
             System::Host,
             System::LabRoot(lab_root()),

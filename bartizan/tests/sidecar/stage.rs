@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Finished, Process, Program, loopback_addresses};
+use bartizan_host::{Finished, Process, Program};
 use bartizan_ledger::{Event, Handshake, Reader, Record, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Issued, Leaf, Lifetime, Reason};
+use bartizan_testing::Listening as _;
 use bartizan_testing::lab_root;
+use bartizan_testing::loopback_addresses;
 use serde_json::Value;
 
 pub(crate) use bartizan_testing::until;

@@ -130,7 +130,7 @@ fn a_response_that_is_not_taken_is_reset_after_a_while_and_counted() {
 
 /// A deployment in which the NRF has a second function, by the address and port that others know it by.
 fn with_second(stage: &Stage, file: &PathBuf, pair: &Pair, second: SocketAddr) -> PathBuf {
-    let [listen] = bartizan_host::loopback_addresses().expect("a free port");
+    let [listen] = bartizan_testing::loopback_addresses().expect("a free port");
     let text = std::fs::read_to_string(file).expect("the file");
     let first = format!("        - {{ listen: '{}'", pair.ports.inbound);
     let line = format!("        - {{ listen: '{listen}', forward: '{second}', path: http2 }}\n");
@@ -148,7 +148,7 @@ fn a_producer_that_takes_no_bodies_leaves_those_for_another_flowing() {
         to: String::new(),
         ..Pair::new(By::Http2, By::Http2)
     };
-    let [stalled] = bartizan_host::loopback_addresses().expect("a free port");
+    let [stalled] = bartizan_testing::loopback_addresses().expect("a free port");
     // Windows as they are by default, and never another.
     produce(stalled, |mut raw| while raw.read().is_ok() {});
     let _function = stage.nghttpd(pair.ports.function, &["--echo-upload"]);

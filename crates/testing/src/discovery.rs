@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::Listening as _;
 use bartizan_host::{Error, Namespace, Process, Program};
 use serde_json::{Value, json};
 

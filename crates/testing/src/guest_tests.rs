@@ -7,7 +7,8 @@ use std::io::{self, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bartizan_host::{Facts, Feature, Guest, GuestKernel};
+use crate::{Guest, GuestKernel};
+use bartizan_host::{Facts, Feature};
 
 /// The tests of a binary that stand in its module `as_root` and need a guest kernel.
 #[derive(Debug)]

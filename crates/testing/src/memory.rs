@@ -1,6 +1,6 @@
 //! Memory of a process.
 
-use bartizan_host::Usage;
+use crate::Usage;
 
 /// Bytes resident now.
 ///

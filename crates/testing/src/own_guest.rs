@@ -3,7 +3,8 @@
 use std::env;
 use std::time::Duration;
 
-use bartizan_host::{Feature, Guest, LabRoot};
+use crate::{Build as _, Guest};
+use bartizan_host::{Feature, LabRoot};
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_OWN_GUEST_TEST";

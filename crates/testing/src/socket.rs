@@ -79,6 +79,6 @@ pub fn is_closed(mut stream: TcpStream) -> bool {
 /// If the machine has none left.
 #[must_use]
 pub fn free_port() -> SocketAddr {
-    let [address] = bartizan_host::loopback_addresses().expect("a port");
+    let [address] = crate::loopback_addresses().expect("a port");
     address
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Guest;
+use crate::Guest;
 
 /// Longest wait of one step that has no scaled wait of its own, such as a program that must end.
 pub const PATIENCE: Duration = Duration::from_secs(120);

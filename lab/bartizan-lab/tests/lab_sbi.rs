@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
 use bartizan_testing::{PATIENCE, free_port};
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Levels;

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use bartizan_host::{Capture, Direction, Namespace};
+use bartizan_host::Namespace;
+use bartizan_testing::{Capture, Direction};
 use serde_json::Value;
 
 use super::in_sctp::{Built, Chunks, datagrams};

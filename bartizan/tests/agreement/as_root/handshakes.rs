@@ -8,8 +8,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
 
-use bartizan_host::{Capture, Direction, LabRoot, Namespace, Process, Program};
+use bartizan_host::{LabRoot, Namespace, Process, Program};
 use bartizan_registry::{GROUPS, Group, NamedGroup};
+use bartizan_testing::Listening as _;
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Capture, Direction};
 
 use crate::tshark::{PATIENCE, eventually, root};
 

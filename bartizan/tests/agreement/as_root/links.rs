@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use bartizan_host::{Capture, Direction, LabRoot};
+use bartizan_host::LabRoot;
 use bartizan_ipsec::vici::{Client, Section};
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Capture, Direction};
 
 use crate::charons::{End, PATIENCE, Stage, eventually};
 

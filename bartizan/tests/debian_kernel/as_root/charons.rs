@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bartizan_host::sctp::{Association, Listener, Opening};
-use bartizan_host::{Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
+use bartizan_testing::{Port, connect};
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 

@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bartizan_host::{Capture, Direction, Finished, Namespace, Port, Program, connect};
+use bartizan_host::{Finished, Namespace, Program};
+use bartizan_testing::{Capture, Direction, Port, connect};
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
 use serde_json::Value;

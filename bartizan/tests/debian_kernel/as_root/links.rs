@@ -4,7 +4,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use bartizan_host::{Namespace, Port, connect};
+use bartizan_host::Namespace;
+use bartizan_testing::{Port, connect};
 use nix::sys::socket::sockopt::BindToDevice;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, bind, sendto, setsockopt, socket,

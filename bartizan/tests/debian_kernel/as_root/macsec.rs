@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Capture, Direction, Finished, FrameSocket, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Finished, FrameSocket, Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC, PTP};
+use bartizan_testing::RootPrograms as _;
+use bartizan_testing::{Capture, Direction, Port, connect};
 use bartizan_testing::{eventually, until};
 use bartizan_wire::capture::CaptureReader;
 use serde_json::Value;

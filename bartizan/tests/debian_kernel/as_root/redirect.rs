@@ -3,7 +3,8 @@
 
 use std::io::Read as _;
 
-use bartizan_host::{Capture, Direction, Namespace, Program};
+use bartizan_host::{Namespace, Program};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
 

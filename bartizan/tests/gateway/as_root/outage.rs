@@ -4,7 +4,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use bartizan_host::Impairment;
+use bartizan_testing::Impairment;
+use bartizan_testing::Wiring as _;
 use bartizan_testing::eventually;
 
 use super::{ANY, again, libc_signal, message};

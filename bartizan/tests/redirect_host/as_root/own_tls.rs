@@ -3,6 +3,7 @@
 use std::fs;
 
 use bartizan_host::Process;
+use bartizan_testing::Listening as _;
 use bartizan_testing::lab_root;
 
 use super::NOTHING;

@@ -10,8 +10,10 @@ mod as_root {
 
     use bartizan_esp::tunnel::{self, DontFragment, Tunnel};
     use bartizan_esp::{Carrier, Inbound, Outbound, SequenceNumbers, Suite, transport};
-    use bartizan_host::{Capture, Direction, Feature, Namespace, Port, Program, connect};
+    use bartizan_host::{Feature, Namespace, Program};
     use bartizan_registry::{TransformKind, transform_named};
+    use bartizan_testing::Wiring as _;
+    use bartizan_testing::{Capture, Direction, Port, connect};
     use bartizan_testing::{PATIENCE, eventually};
     use bartizan_wire::capture::CaptureReader;
     use bartizan_wire::ip::{ESP, ICMP};

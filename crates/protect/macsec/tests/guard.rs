@@ -9,9 +9,10 @@ mod as_root {
     use std::time::{Duration, Instant};
 
     use bartizan_deployment::Deployment;
-    use bartizan_host::{Capture, Direction, FrameSocket, Namespace, Port, Program, connect, device_program};
+    use bartizan_host::{FrameSocket, Namespace, Program, device_program};
     use bartizan_macsec::guard::{Guard, GuardState, keep};
     use bartizan_registry::ethertype::{ECPRI, MACSEC};
+    use bartizan_testing::{Capture, Direction, Port, connect};
     use bartizan_wire::CaptureReader;
 
     const LONG: Duration = Duration::from_secs(60);

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bartizan_host::{Error, Guest, GuestKernel, Progress};
+use bartizan_host::Error;
+use bartizan_testing::{Guest, GuestKernel, Progress};
 
 /// Time limit of the program.
 const LIMIT: Duration = Duration::from_secs(600);

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use bartizan_host::{Blueprint, Error, LabRoot, Progress};
+use bartizan_host::{Blueprint, Error, LabRoot};
+use bartizan_testing::Progress;
+use bartizan_testing::{Build as _, RootPrograms as _};
 
 fn main() -> ExitCode {
     let wanted = std::env::args().nth(1);

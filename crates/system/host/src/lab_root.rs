@@ -2,26 +2,21 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::{Error, Program};
 
-mod build;
+mod blueprint;
 mod stamp;
 
-pub use build::{Blueprint, Progress};
-use stamp::Stamp;
-
-/// Time limit of a program that prints its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+pub use blueprint::Blueprint;
+pub use stamp::RootStamp;
 
 /// A verified directory with a release of Debian.
 #[derive(Debug, Clone)]
 pub struct LabRoot {
     directory: PathBuf,
-    stamp: Stamp,
+    stamp: RootStamp,
 }
 
 impl LabRoot {
@@ -54,13 +49,20 @@ impl LabRoot {
             "user-mode-linux",
             "wpasupplicant",
         ];
-        Ok(Blueprint::new("trixie", 5, PACKAGES, cache()?))
+        Ok(Blueprint {
+            suite: "trixie",
+            name: "trixie",
+            version: 5,
+            packages: PACKAGES,
+            besides: &[],
+            cache: cache()?,
+        })
     }
 
     /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has
     /// none), nginx 1.30 (HTTP/2 to its upstreams) with OpenSSL 3.6, Libreswan 5.2 (which Debian
     /// does not let into one system with strongSwan: it is unpacked besides), and the kernel of a
-    /// [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and has no nftables).
+    /// guest (trixie's 6.12 does not boot on a processor with AMX, and has no nftables).
     /// Built only when it is asked for; what was unpacked, and when it is old, its package list
     /// says.
     ///
@@ -85,28 +87,23 @@ impl LabRoot {
             "tcpdump",
             "user-mode-linux",
         ];
-        Ok(Blueprint::new("sid", 4, PACKAGES, cache()?).with_besides(&["libreswan"]))
+        Ok(Blueprint {
+            suite: "sid",
+            name: "sid",
+            version: 4,
+            packages: PACKAGES,
+            besides: &["libreswan"],
+            cache: cache()?,
+        })
     }
 
-    /// The newest TLS stacks that Debian sid has, for the page that says which of them reach a
-    /// sidecar. Their programs run by [`LabRoot::chroot`]. Its packages are unpacked, not
-    /// configured.
-    ///
-    /// # Errors
-    ///
-    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it.
-    pub fn stacks() -> Result<Blueprint, Error> {
-        const STACKS: &[&str] = &[
-            "gnutls-bin",
-            "golang-1.27-go",
-            "libnss3-tools",
-            "nodejs",
-            "openjdk-27-jdk-headless",
-            "openjdk-28-jdk-headless",
-            "python3.15",
-        ];
-        let base = Blueprint::new("sid", 1, &["ca-certificates", "openssl"], cache()?);
-        Ok(base.named("stacks").with_besides(STACKS))
+    /// The root in a directory; `None` without a stamp that can be read.
+    #[must_use]
+    pub fn read(directory: &Path) -> Option<Self> {
+        Some(Self {
+            directory: directory.to_owned(),
+            stamp: RootStamp::read(directory)?,
+        })
     }
 
     /// The directory, an absolute path.
@@ -117,7 +114,8 @@ impl LabRoot {
 
     /// Every package in it with its version, sorted by name.
     pub fn packages(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.stamp.packages()
+        let packages = self.stamp.packages.iter();
+        packages.map(|(name, version)| (name.as_str(), version.as_str()))
     }
 
     /// A program of the root that sees this machine's files and network: it is run by the root's
@@ -144,22 +142,6 @@ impl LabRoot {
             .hide_arguments(5))
     }
 
-    /// Writes a shell script that runs a program of the root as [`LabRoot::command`] does, for
-    /// callers that start programs by their path alone.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`LabRoot::command`], and where the file cannot be written.
-    pub fn write_script(&self, program: &str, file: &Path) -> Result<(), Error> {
-        let path = self.find(program)?;
-        let (loader, libraries) = self.loader()?;
-        let [loader, libraries, path] = [&loader, &libraries, &path].map(|path| path.display());
-        let text = format!("#!/bin/sh\nexec {loader} --argv0 {program} --library-path {libraries} {path} \"$@\"\n");
-        let failed = || Error::io(format!("writing {}", file.display()));
-        fs::write(file, text).map_err(failed())?;
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).map_err(failed())
-    }
-
     /// A program of the root that sees the root's files only, and this machine's network. Needs root.
     #[must_use]
     pub fn chroot(&self, program: &str) -> Program {
@@ -169,51 +151,23 @@ impl LabRoot {
             .argument(program)
     }
 
-    /// The first line of what a program says about its version.
+    /// The loader of its programs, and the folder of their libraries.
     ///
     /// # Errors
     ///
-    /// When the root has no such program or it says nothing.
-    pub fn version(&self, program: &str) -> Result<String, Error> {
-        let argument = match program {
-            "openssl" => "version",
-            "nginx" | "haproxy" => "-v",
-            "stunnel4" => "-version",
-            "ip" => "-V",
-            _ => "--version",
-        };
-        let finished = self.command(program)?.argument(argument).run(VERSION_TIMEOUT)?;
-        let text = [finished.stdout, finished.stderr]
-            .into_iter()
-            .find(|text| !text.is_empty())
-            .unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.lines()
-            .next()
-            .map(|line| line.trim().to_owned())
-            .ok_or_else(|| Error::LabRoot {
-                place: self.directory.display().to_string(),
-                reason: format!("`{program} {argument}` says nothing"),
-            })
-    }
-
-    /// The loader of its programs, and the folder of their libraries.
-    pub(crate) fn loader(&self) -> Result<(PathBuf, PathBuf), Error> {
+    /// [`Error::Architecture`] where no loader is known.
+    pub fn loader(&self) -> Result<(PathBuf, PathBuf), Error> {
         let architecture = Architecture::of_this_machine()?;
         let libraries = self.directory.join("usr/lib").join(architecture.triplet);
         Ok((self.directory.join(architecture.loader), libraries))
     }
 
-    /// An empty one, for tests.
-    #[cfg(test)]
-    pub(crate) fn made_up(directory: &Path) -> Self {
-        Self {
-            directory: directory.to_owned(),
-            stamp: Stamp::default(),
-        }
-    }
-
-    fn find(&self, program: &str) -> Result<PathBuf, Error> {
+    /// The path of a program in it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LabRoot`] when the root has no such program.
+    pub fn find(&self, program: &str) -> Result<PathBuf, Error> {
         ["usr/bin", "usr/sbin", "usr/libexec/ipsec"]
             .into_iter()
             .map(|directory| self.directory.join(directory).join(program))

@@ -1,6 +1,6 @@
-//! Resources that a run borrows from the machine: network namespaces joined by veth pairs,
-//! processes, packet captures, and lab roots (a Debian release unpacked in a directory, for
-//! programs that this machine does not have).
+//! Resources that a run borrows from the machine: network namespaces, processes, packets of
+//! interfaces, and lab roots (a Debian release unpacked in a directory, for programs that this
+//! machine does not have).
 //!
 //! Everything here is owned: dropping the value removes what it owns. A run that is killed cannot drop, so
 //! two more things hold. Each child dies with its owner (`PR_SET_PDEATHSIG`), and each namespace and child carries
@@ -8,7 +8,6 @@
 //!
 //! This crate is the one with operating-system code; most of it needs root.
 
-mod bridge;
 mod capture;
 pub mod clock;
 mod connections;
@@ -21,34 +20,27 @@ mod exclusive;
 mod facts;
 mod features;
 mod frames;
-mod group;
-mod guest;
+mod guest_kernel;
 mod ike_socket;
-mod impairment;
 mod interface;
 mod lab_root;
-mod loopback;
 mod namespace;
 pub mod netlink;
 pub mod nftables;
 mod output;
 mod owner;
-mod pcap;
 mod process;
 mod program;
 mod readiness;
 pub mod routing;
 pub mod sctp;
-mod slot;
 pub mod socket_option;
 mod spawner;
 mod sweep;
 mod tun;
 mod unix;
-mod usage;
-mod veth;
 
-pub use capture::{Batch, Capture, Captured, Direction, Fed, Feed, Frame, Side, interfaces};
+pub use capture::{Batch, Fed, Feed, Frame, Packet, PacketSocket, SNAP_LENGTH, Side, interfaces};
 pub use connections::Connection;
 pub use daemon::Daemon;
 pub use datagrams::{Received, Sent, carry_tunnel, mark_packets, receive_datagrams, send_datagrams};
@@ -58,14 +50,11 @@ pub use exclusive::{FileLock, private_directory};
 pub use facts::{Facts, Permission};
 pub use features::{Feature, Support};
 pub use frames::{FrameSocket, PAE_GROUP_ADDRESS, ReceivedFrame};
-pub use group::members as group_members;
-pub use guest::{Guest, GuestKernel, Job, JobEnded, KernelBlueprint, KernelPackage, Session};
+pub use guest_kernel::{KernelBlueprint, KernelPackage, KernelStamp};
 pub use ike_socket::{bypass_esp_policies, carry_esp};
-pub use impairment::Impairment;
 pub use interface::{Interface, interface_number, interface_with};
-pub use lab_root::{Blueprint, LabRoot, Progress, cache};
-pub use loopback::loopback_addresses;
-pub use namespace::{Address, Namespace};
+pub use lab_root::{Blueprint, LabRoot, RootStamp, cache};
+pub use namespace::Namespace;
 pub use process::{Finished, Process};
 pub use program::Program;
 pub use readiness::{Interest, ready};
@@ -73,5 +62,3 @@ pub use spawner::ready as ready_to_start;
 pub use sweep::{Swept, sweep};
 pub use tun::Tun;
 pub use unix::connect_unix;
-pub use usage::Usage;
-pub use veth::{Port, connect};

@@ -1,7 +1,6 @@
 //! Network namespaces.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Once;
@@ -19,7 +18,7 @@ use crate::{Error, Program};
 pub(crate) const PREFIX: &str = "btz-";
 
 /// Time limit of an `ip` command: they take milliseconds; a machine out of memory takes longer.
-pub(crate) const IP_TIMEOUT: Duration = Duration::from_secs(20);
+const IP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A network namespace of our own, visible to `ip netns`, with its loopback up.
 ///
@@ -111,49 +110,6 @@ impl Namespace {
             .map_err(Error::errno(format!("entering the network namespace {}", self.name)))
     }
 
-    /// Adds an address to an interface; usable at once (IPv6 without duplicate address detection).
-    ///
-    /// # Errors
-    ///
-    /// The error of `ip address add`: no such interface, address already there.
-    pub fn add_address(&self, interface: &str, address: Address) -> Result<(), Error> {
-        let address_text = format!("{}/{}", address.ip, address.prefix_length);
-        let mut arguments = vec!["-n", &self.name, "address", "add", &address_text, "dev", interface];
-        if address.ip.is_ipv6() {
-            arguments.push("nodad");
-        }
-        ip(arguments)
-    }
-
-    /// Sends packets to a network out of an interface, through the next hop if one is given;
-    /// `0.0.0.0/0` and `::/0` stand for all that no other route covers. An older route to the same
-    /// network is replaced.
-    ///
-    /// # Errors
-    ///
-    /// The error of `ip route`: no such interface, a next hop that no address of the interface
-    /// reaches, bits beyond the prefix.
-    pub fn add_route(&self, network: Address, via: Option<IpAddr>, interface: &str) -> Result<(), Error> {
-        let network = format!("{}/{}", network.ip, network.prefix_length);
-        let via = via.map(|hop| hop.to_string());
-        let mut arguments = vec!["-n", &self.name, "route", "replace", &network];
-        if let Some(hop) = &via {
-            arguments.extend(["via", hop]);
-        }
-        arguments.extend(["dev", interface]);
-        ip(arguments)
-    }
-
-    /// Sets the longest packet that an interface takes, in bytes of IP; the other end of a cable keeps its own.
-    ///
-    /// # Errors
-    ///
-    /// The error of `ip link set`: no such interface, a size it cannot have.
-    pub fn set_mtu(&self, interface: &str, mtu: u16) -> Result<(), Error> {
-        let mtu = mtu.to_string();
-        ip(["-n", &self.name, "link", "set", "dev", interface, "mtu", &mtu])
-    }
-
     /// Another handle to the same namespace, for a child that is to run inside.
     pub(crate) fn handle(&self) -> Result<File, Error> {
         self.handle
@@ -165,56 +121,6 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         sweep::remove_namespace(&self.name);
-    }
-}
-
-/// An address of an interface with the length of its network's prefix in bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address {
-    ip: IpAddr,
-    prefix_length: u8,
-}
-
-impl Address {
-    /// An IPv4 address; `None` when the prefix is longer than 32 bits.
-    #[must_use]
-    pub fn v4(ip: Ipv4Addr, prefix_length: u8) -> Option<Self> {
-        (prefix_length <= 32).then_some(Self {
-            ip: ip.into(),
-            prefix_length,
-        })
-    }
-
-    /// An IPv6 address; `None` when the prefix is longer than 128 bits.
-    #[must_use]
-    pub fn v6(ip: Ipv6Addr, prefix_length: u8) -> Option<Self> {
-        (prefix_length <= 128).then_some(Self {
-            ip: ip.into(),
-            prefix_length,
-        })
-    }
-
-    /// The address without its prefix length.
-    #[must_use]
-    pub fn ip(self) -> IpAddr {
-        self.ip
-    }
-}
-
-impl std::str::FromStr for Address {
-    type Err = Error;
-
-    /// Reads `10.0.0.1/24` or `fd00::1/64`.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        text.split_once('/')
-            .and_then(|(ip, length)| match ip.parse().ok()? {
-                IpAddr::V4(ip) => Self::v4(ip, length.parse().ok()?),
-                IpAddr::V6(ip) => Self::v6(ip, length.parse().ok()?),
-            })
-            .ok_or_else(|| Error::Unfit {
-                what: format!("address `{text}`"),
-                reason: "not an IP address with a prefix length, like 10.0.0.1/24 or fd00::1/64".to_owned(),
-            })
     }
 }
 

@@ -1,6 +1,5 @@
 //! Processes that end with us.
 
-use std::net::SocketAddr;
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +11,6 @@ use nix::unistd::Pid;
 
 use crate::Error;
 use crate::output::{Output, Stream};
-
-mod listening;
 
 /// Time that a process may take to end after SIGTERM when its owner is dropped.
 const DROP_GRACE: Duration = Duration::from_secs(2);
@@ -163,18 +160,6 @@ impl Process {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    /// Waits until it, or a process it started, listens on this TCP port; an unspecified address (`0.0.0.0`, `::`)
-    /// is any. The sockets are read from `/proc`, so the server sees no connection.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Failed`] when it ends instead, [`Error::Late`] when the time is over.
-    pub fn wait_for_port(&mut self, address: SocketAddr, timeout: Duration) -> Result<(), Error> {
-        let what = format!("listen on {address}");
-        let group = self.id();
-        self.wait_until(&what, timeout, |_| listening::listens(group, address))
-    }
-
     /// Waits until this text is in what it writes.
     ///
     /// # Errors
@@ -192,7 +177,12 @@ impl Process {
         )
     }
 
-    fn wait_until(&mut self, what: &str, timeout: Duration, ready: impl Fn(&Self) -> bool) -> Result<(), Error> {
+    /// Waits until it is ready; `what` it is to do stands in the error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] when it ends instead, [`Error::Late`] when the time is over.
+    pub fn wait_until(&mut self, what: &str, timeout: Duration, ready: impl Fn(&Self) -> bool) -> Result<(), Error> {
         let deadline = Instant::now() + timeout;
         loop {
             let ended = self.ended()?;

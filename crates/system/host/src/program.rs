@@ -142,13 +142,15 @@ impl Program {
 
     /// Sets its name in messages, for a program whose name alone says too little (one run through a
     /// loader).
-    pub(crate) fn shown_as(mut self, shown: &str) -> Self {
+    #[must_use]
+    pub fn shown_as(mut self, shown: &str) -> Self {
         shown.clone_into(&mut self.shown);
         self
     }
 
     /// Leaves the first arguments out of messages: those of a wrapper that are not the program's own.
-    pub(crate) fn hide_arguments(mut self, count: usize) -> Self {
+    #[must_use]
+    pub fn hide_arguments(mut self, count: usize) -> Self {
         self.hidden = count;
         self
     }

@@ -4,6 +4,9 @@
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
 mod as_root {
+    mod feed;
+    mod frames;
+
     use std::collections::BTreeSet;
     use std::env;
     use std::fs;
@@ -15,7 +18,10 @@ mod as_root {
     use std::sync::mpsc;
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{Capture, Direction, Error, Facts, LabRoot, Namespace, Port, Program, clock, connect, sweep};
+    use bartizan_host::{Error, Facts, LabRoot, Namespace, Program, clock, sweep};
+    use bartizan_testing::Listening as _;
+    use bartizan_testing::{Build as _, RootPrograms as _};
+    use bartizan_testing::{Capture, Direction, Port, connect};
 
     const LONG: Duration = Duration::from_secs(240);
 

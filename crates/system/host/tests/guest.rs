@@ -12,8 +12,10 @@ mod as_root {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{Error, Facts, Feature, Guest, Impairment, LabRoot, Namespace, Port, Support, connect};
+    use bartizan_host::{Error, Facts, Feature, LabRoot, Namespace, Support};
     use bartizan_testing::until;
+    use bartizan_testing::{Build as _, Wiring as _};
+    use bartizan_testing::{Guest, Impairment, Port, connect};
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
     const LONG: Duration = Duration::from_secs(480);

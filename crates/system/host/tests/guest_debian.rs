@@ -13,8 +13,9 @@ mod as_root {
     use std::sync::LazyLock;
     use std::time::Duration;
 
-    use bartizan_host::{Facts, Feature, Guest, GuestKernel, Job, LabRoot};
+    use bartizan_host::{Facts, Feature, LabRoot};
     use bartizan_testing::until;
+    use bartizan_testing::{Guest, GuestKernel, Job};
 
     /// Ten seconds where nothing else runs; code in it is up to thirty times slower than here, and
     /// others may be waiting for the processors.

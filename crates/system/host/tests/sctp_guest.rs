@@ -8,7 +8,8 @@ mod as_root {
     use std::time::{Duration, Instant};
 
     use bartizan_host::sctp::{Association, ErrorCause, Event, Listener, Notification, Opening, Ordering, Streams};
-    use bartizan_host::{Namespace, Port, Program, connect};
+    use bartizan_host::{Namespace, Program};
+    use bartizan_testing::{Port, connect};
 
     const PATIENCE: Duration = Duration::from_secs(120);
 

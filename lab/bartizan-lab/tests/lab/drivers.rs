@@ -2,6 +2,7 @@
 
 mod as_root {
     use crate::stage::{Stage, stderr, trials};
+    use bartizan_testing::Build as _;
 
     #[test]
     fn an_sa_is_set_up_from_nothing_by_up_and_by_swanctl_and_the_packets_are_those_of_a_hybrid() {

@@ -1,6 +1,7 @@
 //! Storms of real handshakes with one responder, and `bartizan plan measured` over their records.
 
 mod as_root {
+    use bartizan_testing::Build as _;
     use std::process::Command;
 
     use crate::stage::{Stage, stderr, trials};

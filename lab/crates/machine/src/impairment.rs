@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bartizan_host::{Error, Impairment, Namespace, Program};
+use bartizan_host::{Error, Namespace, Program};
+use bartizan_testing::Impairment;
+use bartizan_testing::Wiring as _;
 
 /// Patience with `tc`.
 const TIMEOUT: Duration = Duration::from_secs(20);

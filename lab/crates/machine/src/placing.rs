@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use bartizan_host::{Error, Process, group_members, ready_to_start};
+use bartizan_host::{Error, Process, ready_to_start};
+use bartizan_testing::group_members;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;

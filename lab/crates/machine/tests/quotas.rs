@@ -8,8 +8,10 @@ mod as_root {
     use std::path::Path;
     use std::time::Duration;
 
-    use bartizan_host::{Facts, Guest, LabRoot, Program};
+    use bartizan_host::{Facts, LabRoot, Program};
     use bartizan_machine::{Quotas, threads_of};
+    use bartizan_testing::Build as _;
+    use bartizan_testing::Guest;
     use bartizan_testing::until;
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.

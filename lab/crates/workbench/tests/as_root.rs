@@ -6,7 +6,8 @@ mod as_root {
     use std::net::TcpListener;
     use std::time::Duration;
 
-    use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
+    use bartizan_host::{Namespace, Program};
+    use bartizan_testing::{Capture, Direction, Port, connect};
     use bartizan_workbench::Exchange;
     use bartizan_workbench::stand_in::replay::{Behaviour, Idle, Responder, Speed, Think, play};
 

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Capture, Direction, Guest, Impairment, LabRoot, Program};
+use bartizan_host::{LabRoot, Program};
 use bartizan_ipsec::drive::list_sas;
+use bartizan_testing::{Build as _, Wiring as _};
+use bartizan_testing::{Capture, Direction, Guest, Impairment};
 use bartizan_workbench::stand_in::e2::ike::At;
 use bartizan_workbench::stand_in::e2::link::{INTERFACE, NODE};
 use bartizan_workbench::stand_in::e2::play::Faults;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use bartizan_host::Program;
+use bartizan_testing::Listening as _;
 use bartizan_testing::free_port;
 use bartizan_workbench::Exchange;
 use bartizan_workbench::stand_in::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
 use bartizan_testing::free_port;
 use bartizan_workbench::stand_in::nrf::{self, Manner};
 use bartizan_workbench::stand_in::sbi::{

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bartizan_host::{Namespace, Port, connect};
+use bartizan_host::Namespace;
 use bartizan_testing::udp_at;
+use bartizan_testing::{Port, connect};
 
 use crate::stage::End;
 

@@ -10,6 +10,7 @@ use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::{Error, Section};
 use bartizan_ipsec::{Charon, TrafficSelector};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Profile, Reason};
+use bartizan_testing::Build as _;
 
 use time::Date;
 

@@ -5,9 +5,11 @@ mod authority;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use bartizan_host::{LabRoot, Namespace, Port, connect};
+use bartizan_host::{LabRoot, Namespace};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
+use bartizan_testing::{Build as _, Wiring as _};
+use bartizan_testing::{Port, connect};
 use tempfile::TempDir;
 
 pub(crate) use authority::Authority;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bartizan_host::{Feature, GuestKernel};
+use bartizan_host::Feature;
+use bartizan_testing::GuestKernel;
 use bartizan_testing::{GuestTests, Results};
 
 static TESTS: GuestTests = GuestTests {

@@ -8,14 +8,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
 use bartizan_ledger::{Event, Ledger, Reader};
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Reason};
+use bartizan_testing::RootPrograms as _;
 use bartizan_testing::eventually;
+use bartizan_testing::{Capture, Direction, Port, connect};
 use bartizan_tls::{Credentials, Endpoint};
 use bartizan_wire::capture::CaptureReader;
 use tempfile::TempDir;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::socket::{PacketSocket, Received, Side};
-use super::{Direction, WAIT, wanted};
-use crate::{Error, interface_number, pcap};
+use super::socket::{Packet, PacketSocket, Side};
+use super::{SNAP_LENGTH, WAIT};
+use crate::{Error, interface_number};
 
 /// Bytes and packets of a batch: one that is full is handed over although more are waiting.
 const BATCH_BYTES: usize = 256 << 10;
@@ -100,7 +100,7 @@ impl Batch {
         self.bytes.len() >= BATCH_BYTES || self.frames.len() >= BATCH_PACKETS
     }
 
-    fn take(&mut self, packet: &Received<'_>) {
+    fn take(&mut self, packet: &Packet<'_>) {
         self.bytes.extend_from_slice(packet.bytes);
         self.frames.push(Held {
             time: packet.time,
@@ -231,7 +231,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
     }
 
     fn run(mut self, stop: &AtomicBool) {
-        let mut buffer = vec![0; pcap::SNAP_LENGTH as usize];
+        let mut buffer = vec![0; SNAP_LENGTH];
         let mut down = false;
         let ended = loop {
             match self.read(&mut buffer, stop, &mut down) {
@@ -266,7 +266,8 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
             let read = match self.socket.receive(buffer, wait) {
                 Ok(Some(packet)) if until.is_some_and(|until| packet.time > until) => false,
                 Ok(Some(packet)) => {
-                    if wanted(&packet, Direction::Both, self.socket.is_loopback()) {
+                    // On loopback each packet is seen leaving and arriving.
+                    if !(self.socket.is_loopback() && packet.side == Side::Outbound) {
                         self.batch.take(&packet);
                     }
                     *down = false;

@@ -20,8 +20,9 @@ const ADDRESSES: usize = 12;
 /// The type of tags that the kernel names none of: the customer's.
 const CUSTOMER: u16 = 0x8100;
 
+/// A packet socket bound to one interface.
 #[derive(Debug)]
-pub(super) struct PacketSocket {
+pub struct PacketSocket {
     socket: OwnedFd,
     interface: String,
     index: libc::c_int,
@@ -37,22 +38,25 @@ pub enum Side {
     Outbound,
 }
 
+/// A packet as the kernel gave it.
 #[derive(Debug)]
-pub(super) struct Received<'a> {
+pub struct Packet<'a> {
     /// Since the epoch, by the kernel.
-    pub(super) time: Duration,
-    pub(super) side: Side,
+    pub time: Duration,
+    /// Arrived or left.
+    pub side: Side,
     /// Type of the header that the first byte begins, as the kernel names the device: an `ARPHRD_`
     /// value.
-    pub(super) hardware: u16,
-    pub(super) bytes: &'a [u8],
+    pub hardware: u16,
+    /// The packet from its first header on, as much of it as fits the buffer.
+    pub bytes: &'a [u8],
     /// Bytes on the wire, which may be more than were kept.
-    pub(super) length: u32,
+    pub length: u32,
 }
 
 impl PacketSocket {
     /// Opens one in the network namespace of the calling thread.
-    pub(super) fn open(interface: &str) -> Result<Self, Error> {
+    pub fn open(interface: &str) -> Result<Self, Error> {
         let action = format!("capturing on the interface {interface}");
         let index = interface_number(interface, &action)?;
         let socket = socket_option::packet_socket(SockFlag::empty()).map_err(Error::io(&action))?;
@@ -100,13 +104,14 @@ impl PacketSocket {
         self.index
     }
 
-    pub(super) fn is_loopback(&self) -> bool {
+    /// Returns true for the loopback, on which each packet is seen twice.
+    pub fn is_loopback(&self) -> bool {
         self.loopback
     }
 
     /// The next packet, with the VLAN tag that the kernel took out of it, or `None` when none comes
     /// for so long. The buffer needs room for a tag next to the packet.
-    pub(super) fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Received<'a>>, Error> {
+    pub fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Packet<'a>>, Error> {
         let failed = || Error::io(format!("capturing on the interface {}", self.interface));
         // SAFETY: all fields of these plain C structures may be zero.
         let (mut from, mut message) = unsafe { (mem::zeroed::<libc::sockaddr_ll>(), mem::zeroed::<libc::msghdr>()) };
@@ -164,7 +169,7 @@ impl PacketSocket {
             }
             None => (TAG.min(buffer.len()), 0),
         };
-        Ok(Some(Received {
+        Ok(Some(Packet {
             time: control
                 .time
                 .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
@@ -176,7 +181,7 @@ impl PacketSocket {
     }
 
     /// Packets lost since the last call.
-    pub(super) fn dropped(&self) -> Result<u64, Error> {
+    pub fn dropped(&self) -> Result<u64, Error> {
         let failed = Error::io(format!("reading the statistics of {}", self.interface));
         socket_option::dropped_packets(self.socket.as_fd()).map_err(failed)
     }

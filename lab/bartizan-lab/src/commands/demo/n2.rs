@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Facts, Feature, Guest, LabRoot, Permission, Support};
+use bartizan_host::{Facts, Feature, LabRoot, Permission, Support};
+use bartizan_testing::Guest;
 use bartizan_wire::{CaptureReader, ip, link};
 use bartizan_workbench::stand_in::n2::{Changed, Exchange};
 use serde::Serialize;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
 use serde::Serialize;
 
 use crate::Failure;

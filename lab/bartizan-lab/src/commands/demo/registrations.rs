@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_estimators::Summary;
-use bartizan_host::{Capture, Usage};
 use bartizan_ledger::{Event, Reader};
+use bartizan_testing::{Capture, Usage};
 use bartizan_workbench::Exchange;
 use bartizan_workbench::stand_in::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
 use indicatif::ProgressBar;

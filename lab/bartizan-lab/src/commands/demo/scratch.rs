@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bartizan_host::Guest;
+use bartizan_testing::Guest;
 
 use crate::Failure;
 

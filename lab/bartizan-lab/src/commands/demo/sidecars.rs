@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, Usage};
+use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
+use bartizan_testing::Usage;
 
 use crate::Failure;
 use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS};

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
+use bartizan_testing::{Capture, Direction, Port, connect};
 
 use crate::Failure;
 use crate::commands::demo::failed;

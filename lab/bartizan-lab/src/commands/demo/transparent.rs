@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Capture, Direction, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_testing::{Capture, Direction, Port, connect};
 use bartizan_workbench::Discovery;
 use serde::Serialize;
 use signal_hook::consts::SIGKILL;

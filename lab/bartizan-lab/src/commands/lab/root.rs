@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use bartizan_host::{Blueprint, Error, LabRoot, Progress};
+use bartizan_host::{Blueprint, Error, LabRoot};
+use bartizan_testing::Progress;
+use bartizan_testing::{Build as _, RootPrograms as _};
 use serde::Serialize;
 
 use crate::output::{errln, print};

@@ -4,7 +4,8 @@ mod as_root {
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
     use super::*;
-    use bartizan_host::{Namespace, Port, connect};
+    use bartizan_host::Namespace;
+    use bartizan_testing::{Port, connect};
 
     const ECPRI: u16 = 0xaefe;
     const LONG: Duration = Duration::from_secs(240);

@@ -220,7 +220,7 @@ fn environment(start: &Start) -> Result<(Environment, Option<Priority>), Error> 
 }
 
 fn kernel_kind() -> KernelKind {
-    if bartizan_host::Guest::is_here() {
+    if bartizan_testing::Guest::is_here() {
         KernelKind::Guest
     } else {
         KernelKind::Host

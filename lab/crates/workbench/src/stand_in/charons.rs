@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{LabRoot, Namespace, Usage};
+use bartizan_host::{LabRoot, Namespace};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive, vici};
 use bartizan_registry::{TRANSFORMS, TransformKind};
+use bartizan_testing::Usage;
 use bartizan_wire::ike::KeyExchangeMethod;
 use nix::sys::signal::Signal;
 

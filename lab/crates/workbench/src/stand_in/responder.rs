@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::rand;
 use bartizan_deployment::IkeAlgorithm;
-use bartizan_host::Usage;
 use bartizan_ike::{
     Anchors, Child, ChildConfig, Config, Endpoint, Ends, Event, HalfOpen, Identity, IkeSa, Mode, Report, SaId,
     Selector, SigningKey, Timing,
@@ -19,6 +18,7 @@ use bartizan_ike::{
 use bartizan_ipsec::proposal::Proposal;
 use bartizan_pki::{PrivateKey, Profile};
 use bartizan_registry::{Header, IPV6_MTU_LEAST, TransformKind, transform_named};
+use bartizan_testing::Usage;
 use bartizan_wire::ike::Transform;
 use bartizan_wire::udp::IKE;
 use rustls::pki_types::UnixTime;

@@ -9,7 +9,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
-use bartizan_host::{Feature, Namespace, Port, Program, Support, connect};
+use bartizan_host::{Feature, Namespace, Program, Support};
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Port, connect};
 
 use crate::Error;
 use crate::stand_in::Lack;

@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Capture, Captured, Direction, Feature, LabRoot};
+use bartizan_host::{Feature, LabRoot};
+use bartizan_testing::{Capture, Captured, Direction};
 use serde_json::Value;
 
 use crate::stand_in::charons;

@@ -16,10 +16,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::IkeEngine;
-use bartizan_host::{Capture, Captured, Direction, LabRoot, Namespace, Usage};
+use bartizan_host::{LabRoot, Namespace};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Kernel, Settings};
 use bartizan_pki::Profile;
+use bartizan_testing::{Capture, Captured, Direction, Usage};
 use serde_json::Value;
 
 pub(super) use self::breach::KIND as BREACH;

@@ -14,8 +14,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bartizan_estimators::Sample;
-use bartizan_host::{Feature, Impairment};
+use bartizan_host::Feature;
 use bartizan_pki::{Algorithm, Profile};
+use bartizan_testing::Impairment;
+use bartizan_testing::Wiring as _;
 use serde_json::Value;
 
 use super::e2::Protected;

@@ -11,7 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{LabRoot, Process, loopback_addresses};
+use bartizan_host::{LabRoot, Process};
+use bartizan_testing::Listening as _;
+use bartizan_testing::loopback_addresses;
 
 use crate::stand_in::proxies::Tools;
 use crate::stand_in::sbi::packets::{Tap, longest_silence};

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
+use bartizan_testing::loopback_addresses;
 
 use crate::Exchange;
 use crate::stand_in::replay::{Behaviour, Idle, Outcome, Responder, Speed, Targets, Think, play};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bartizan_host::Usage;
+use bartizan_testing::Usage;
 
 use crate::stand_in::proxies::Tools;
 use crate::stand_in::sbi::{

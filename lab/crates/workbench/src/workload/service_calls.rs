@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
+use bartizan_testing::loopback_addresses;
 
 use crate::stand_in::sbi::wrapper::{Caller, Keys, Operation};
 use crate::stand_in::sbi::{Connections, Error as SbiError};

@@ -9,7 +9,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction};
+use bartizan_testing::RootPrograms as _;
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::timing::{Handshake, Overview, Timing};
 use bartizan_wire::{CaptureReader, Content, Limits, Side};
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction, FrameSocket, Program};
+use bartizan_host::{FrameSocket, Program};
 use bartizan_ledger::{Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecOrigin, Verdict};
 use bartizan_macsec::control::Question;
 use bartizan_macsec::eap::{Authenticator, Happened};
@@ -12,6 +12,7 @@ use bartizan_macsec::kernel::Interface;
 use bartizan_macsec::link::Status;
 use bartizan_posture::{Kind, Ledgers, Posture, datagrams_posture};
 use bartizan_registry::ethertype::{EAPOL, MACSEC};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 

@@ -225,9 +225,9 @@ fn port_that_goes_and_comes_back_has_its_link_again() {
         );
     }
     let [one, other] = &stage.hosts;
-    bartizan_host::connect(
-        &bartizan_host::Port::new(one, PORT),
-        &bartizan_host::Port::new(other, PORT),
+    bartizan_testing::connect(
+        &bartizan_testing::Port::new(one, PORT),
+        &bartizan_testing::Port::new(other, PORT),
         9000,
     )
     .expect("a cable");

@@ -28,8 +28,12 @@ fn link_comes_up_by_a_post_quantum_exchange_and_nothing_else_leaves_the_port() {
     stage.start(0);
     let frames = {
         let file = stage.path("whole.pcap");
-        let capture =
-            bartizan_host::Capture::start(Some(&stage.hosts[0]), "eth0", &file, bartizan_host::Direction::Outbound);
+        let capture = bartizan_testing::Capture::start(
+            Some(&stage.hosts[0]),
+            "eth0",
+            &file,
+            bartizan_testing::Direction::Outbound,
+        );
         let capture = capture.expect("a capture");
         stage.start(1);
         stage.until_up();

@@ -6,11 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction, FrameSocket, Namespace, Program};
+use bartizan_host::{FrameSocket, Namespace, Program};
 use bartizan_ledger::{Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecOrigin, Verdict};
 use bartizan_macsec::control::Question;
 use bartizan_macsec::link::Status;
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC};
+use bartizan_testing::{Capture, Direction};
 
 use crate::boot::is_here;
 use crate::stage::{DEVICE, LONG, NODES, PORT, Stage, ethertype, frames, ip};

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Capture, Direction, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_registry::SCTP_APPLICATIONS;
+use bartizan_testing::{Capture, Direction, Port, connect};
 use bartizan_workbench::stand_in::n2::function::Waiting;
 use bartizan_workbench::stand_in::n2::{Changed, End, Exchange, Function, play};
 use signal_hook::consts::SIGKILL;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bartizan_host::{Feature, Guest, GuestKernel, Progress};
+use bartizan_host::Feature;
+use bartizan_testing::{Guest, GuestKernel, Progress};
 
 use crate::runner::experiment::{Levels, Part};
 use crate::runner::run::{Observer, RunError, floor};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bartizan_estimators::Random;
-use bartizan_host::Guest;
+use bartizan_testing::Guest;
 
 use crate::Error;
 use crate::runner::experiment::{Levels, Parameters, Part};

@@ -7,7 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Guest, Namespace, Process, Program};
+use bartizan_host::{Namespace, Process, Program};
+use bartizan_testing::Guest;
 
 use crate::Error;
 use crate::runner::trial::Environment;

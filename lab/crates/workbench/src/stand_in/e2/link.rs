@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use bartizan_host::{Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
 use bartizan_registry::SCTP_APPLICATIONS;
+use bartizan_testing::{Port, connect};
 
 use crate::Error;
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use bartizan_host::{Capture, Direction};
 use bartizan_registry::ethertype::MACSEC;
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::CaptureReader;
 
 use super::link::{Link, PORT};

@@ -13,6 +13,7 @@ use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_macsec::mka::Supplicant;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_testing::RootPrograms as _;
 use bartizan_tls::Credentials;
 
 use super::link::{Link, PORT};

@@ -5,10 +5,11 @@ use std::fs;
 use std::io;
 
 use aws_lc_rs::rand;
-use bartizan_host::{Namespace, Port, connect};
+use bartizan_host::Namespace;
 use bartizan_macsec::kernel::{Counters, Interface, Replay, SecY, Settings};
 use bartizan_macsec::{An, KeyId, Sak, Sci};
 use bartizan_registry::{MACSEC_KEY_ID, MACSEC_SALT};
+use bartizan_testing::{Port, connect};
 use zeroize::Zeroizing;
 
 use super::protection::Protection;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_host::{Namespace, Process};
+use bartizan_testing::Listening as _;
 
 use super::protection::{Places, Protection};
 use super::{sidecars, socat};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Usage;
+use bartizan_testing::Usage;
 
 use crate::Error;
 use crate::stand_in::proxies::client::Client;

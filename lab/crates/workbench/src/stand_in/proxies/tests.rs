@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
 use bartizan_testing::free_port;
 
 use super::client::Client;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bartizan_host::loopback_addresses;
+use bartizan_testing::loopback_addresses;
 
 use crate::Error;
 use crate::stand_in::proxies::client::Client;

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Usage, loopback_addresses};
+use bartizan_host::Process;
+use bartizan_testing::Listening as _;
+use bartizan_testing::{Usage, loopback_addresses};
 
 use bartizan_machine::{Quotas, Thread};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bartizan_host::{Capture, Direction};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::CaptureReader;
 use bartizan_wire::ip::{TCP, datagram};
 use bartizan_wire::link::{Network, network};

@@ -6,8 +6,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, Usage, loopback_addresses};
+use bartizan_host::{Process, Program};
 use bartizan_ledger::{self as ledger, Event, Reader, Verdict};
+use bartizan_testing::Listening as _;
+use bartizan_testing::{Usage, loopback_addresses};
 
 use super::{Authority, Connections, Error, Papers, Target};
 

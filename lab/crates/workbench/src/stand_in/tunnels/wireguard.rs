@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::agreement::{PrivateKey, X25519};
-use bartizan_host::{Namespace, Process, Program, Usage};
+use bartizan_host::{Namespace, Process, Program};
+use bartizan_testing::Usage;
 use data_encoding::HEXLOWER;
 use zeroize::Zeroizing;
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Capture, Direction};
+use bartizan_testing::{Capture, Direction};
 
 use super::{Egress, PROTECTION, Protected, complete, lacks, protection_of};
 use crate::stand_in::e2::frames::{self, ESP, Frame, SCTP};

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bartizan_host::{Capture, Direction, Feature, Impairment};
+use bartizan_host::Feature;
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Capture, Direction, Impairment};
 use bartizan_wire::ike::{ExchangeType, IkeSa, Party};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Capture, Direction};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::ike::ExchangeType;
 use nix::poll::{PollFd, PollFlags};
 use serde_json::Value;

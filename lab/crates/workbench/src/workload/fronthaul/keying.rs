@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction, Feature, Impairment, Namespace};
+use bartizan_host::{Feature, Namespace};
 use bartizan_machine::{Departures, EthernetSocket, Receives};
 use bartizan_pki::Algorithm;
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC};
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Capture, Direction, Impairment};
 use bartizan_wire::CaptureReader;
 
 use super::{KEYING_FACTOR, PORT_MTU, count, lacks_macsec, lacks_supplicant, metric};

@@ -6,8 +6,9 @@ use crate::workload::Observation;
 mod as_root {
     use std::time::Duration;
 
-    use bartizan_host::{Capture, Direction, Namespace};
+    use bartizan_host::Namespace;
     use bartizan_machine::{Departures, EthernetSocket, Handed, Receives};
+    use bartizan_testing::{Capture, Direction};
     use bartizan_wire::CaptureReader;
 
     use super::*;

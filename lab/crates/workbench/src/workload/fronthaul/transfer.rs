@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Address, Program};
+use bartizan_host::Program;
+use bartizan_testing::Address;
+use bartizan_testing::Wiring as _;
 
 use super::{PROTECTION, facts, lacks, metric, parameter, protection_of};
 use crate::stand_in::fronthaul::link::PORT;

@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::{InterfaceKind, Policy};
-use bartizan_host::{Capture, Direction};
 use bartizan_ipsec::Metrics;
 use bartizan_ipsec::sa::{ChildSa, IkeSa, rekeyed_child_sas};
 use bartizan_ipsec::vici::{Client, Event, Section};
 use bartizan_ipsec::watch::{Expectation, Expectations, ExpectedChild, Notice, Watch};
 use bartizan_ledger::Ledger;
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::esp::EspSa;
 
 use super::kind::AUTHENTICATION;

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_deployment::IkeEngine;
-use bartizan_host::{LabRoot, Namespace, Program, Usage};
+use bartizan_host::{LabRoot, Namespace, Program};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Settings};
+use bartizan_testing::Usage;
+use bartizan_testing::Wiring as _;
 
 use super::path::{Condition, Path as Between};
 use crate::stand_in::charons::{Charons, Papers, described, refused};

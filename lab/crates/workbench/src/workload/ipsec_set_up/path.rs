@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use bartizan_host::{Impairment, Namespace, Port, connect};
+use bartizan_host::Namespace;
+use bartizan_testing::Wiring as _;
+use bartizan_testing::{Impairment, Port, connect};
 
 use super::kind::{LOSS, ROUND_TRIP};
 use super::link::INTERFACE;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction, LabRoot};
+use bartizan_host::LabRoot;
 use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
+use bartizan_testing::{Capture, Direction};
 use bartizan_wire::ike::{ExchangeType, IkeSa};
 
 use super::kind::{AUTHENTICATION, KEY_EXCHANGE, lacks};

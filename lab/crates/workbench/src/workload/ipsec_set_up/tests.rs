@@ -13,6 +13,7 @@ mod as_root {
     use std::env;
 
     use bartizan_host::LabRoot;
+    use bartizan_testing::Build as _;
 
     use super::kind::lacks;
     use super::*;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Impairment;
+use bartizan_testing::Impairment;
+use bartizan_testing::Wiring as _;
 
 use super::{
     LOSS, PROTECTION, ROUND_TRIP, Stage, count, lacks, milliseconds, number, number_of, numbered, p99, parameter,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bartizan_host::Process;
+use bartizan_testing::Listening as _;
 use bytes::Bytes;
 use tokio::net::TcpStream;
 

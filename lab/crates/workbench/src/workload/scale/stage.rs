@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program, Usage, loopback_addresses};
+use bartizan_host::{Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_testing::Listening as _;
+use bartizan_testing::{Usage, loopback_addresses};
 use bartizan_tls::{Credentials, Endpoint, peers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

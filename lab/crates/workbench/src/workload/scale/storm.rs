@@ -155,7 +155,7 @@ async fn sessions(peers: &[Peer], address: std::net::SocketAddr, deadline: Insta
     Ok(())
 }
 
-fn observe(served: &[Served], after: bartizan_host::Usage, spent_before: std::time::Duration) -> Observation {
+fn observe(served: &[Served], after: bartizan_testing::Usage, spent_before: std::time::Duration) -> Observation {
     let mut observation = Observation::default();
     let waits: Vec<_> = served.iter().map(|one| one.after.as_secs_f64() * 1e3).collect();
     let last = waits.iter().copied().fold(0.0, f64::max) / 1e3;

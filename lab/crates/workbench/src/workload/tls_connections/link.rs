@@ -3,7 +3,8 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use bartizan_host::{Namespace, Port, Program, connect};
+use bartizan_host::{Namespace, Program};
+use bartizan_testing::{Port, connect};
 
 use crate::workload::Error;
 

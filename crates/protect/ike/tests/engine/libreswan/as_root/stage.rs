@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Address, Capture, Direction, Error, LabRoot, Namespace, Port as Cable, Process, Program, connect};
+use bartizan_host::{Error, LabRoot, Namespace, Process, Program};
 use bartizan_ike::{Config, SigningKey};
 use bartizan_ipsec::xfrm::{Installed, Path as Between};
+use bartizan_testing::{Address, Capture, Direction, Port as Cable, connect};
+use bartizan_testing::{Build as _, Wiring as _};
 use bartizan_testing::{PATIENCE, Row, Tshark, eventually, numbers};
 use bartizan_wire::ike::ExchangeType;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Capture;
 use bartizan_ike::{Config, Event, Failure};
 use bartizan_ipsec::vici::Section;
+use bartizan_testing::Capture;
 use bartizan_testing::{Tshark, eventually, numbers};
 use bartizan_wire::ike::ExchangeType;
 

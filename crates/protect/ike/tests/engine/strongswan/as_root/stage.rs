@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Address, Capture, Direction, LabRoot, Namespace, Port as Cable, connect};
+use bartizan_host::{LabRoot, Namespace};
 use bartizan_ike::{Acceptor, Admission, Child, Config, Ends, Event, Failure, IkeSa, Port};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::xfrm::Installed;
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings};
+use bartizan_testing::{Address, Capture, Direction, Port as Cable, connect};
+use bartizan_testing::{Build as _, Wiring as _};
 use bartizan_testing::{PATIENCE, udp_at};
 use bartizan_wire::checksum::internet;
 use bartizan_wire::ike::{ExchangeType, Header};

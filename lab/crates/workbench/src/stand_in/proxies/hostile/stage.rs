@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, loopback_addresses};
+use bartizan_host::{Process, Program};
+use bartizan_testing::Listening as _;
+use bartizan_testing::loopback_addresses;
 
 use super::Hostility;
 use crate::Error;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Error, Program};
+use bartizan_host::{Error, Program};
 
 /// A frame of Zstandard begins with this (RFC 8878, section 3.1.1).
 const ZSTANDARD: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();

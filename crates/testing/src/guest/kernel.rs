@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Feature;
+use bartizan_host::Feature;
 
 /// The kernels that a guest can boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

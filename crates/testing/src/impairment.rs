@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use crate::namespace::IP_TIMEOUT;
-use crate::{Error, Feature, Namespace, Program};
+use bartizan_host::Error;
 
 /// The longest delay; netem counts nanoseconds in 64 bits, `tc` microseconds in 32.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -75,27 +74,6 @@ impl Impairment {
             None => {}
         }
         Ok(arguments)
-    }
-}
-
-impl Namespace {
-    /// Impairs what leaves by this interface from now on, instead of how it was impaired before.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unfit`] for values that cannot be, [`Error::KernelLacks`] where the kernel has no
-    /// netem, [`Error::MissingProgram`] without iproute2, or what `tc` says (no such interface).
-    pub fn impair(&self, interface: &str, impairment: &Impairment) -> Result<(), Error> {
-        let arguments = impairment.arguments()?;
-        let tc = Program::new("tc").package("iproute2").arguments(["-n", self.name()]);
-        let tc = tc.arguments(["qdisc", "replace", "dev", interface, "root"]);
-        match tc.arguments(arguments).run(IP_TIMEOUT) {
-            Err(Error::Failed { tail, .. }) if tail.contains("qdisc kind is unknown") => Err(Error::KernelLacks {
-                feature: Feature::Netem,
-                reason: tail.lines().next().unwrap_or_default().to_owned(),
-            }),
-            done => done.map(drop),
-        }
     }
 }
 

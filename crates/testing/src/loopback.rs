@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Mutex, PoisonError};
 
-use crate::Error;
+use bartizan_host::Error;
 
 /// The first port tried; those below are often taken by other programs.
 const LOWEST: u16 = 10_000;

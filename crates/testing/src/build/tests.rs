@@ -32,7 +32,15 @@ fn mirror_is_debian_itself_and_not_its_security_archive() {
 #[test]
 fn a_directory_without_a_fitting_stamp_is_not_a_lab_root() {
     let cache = tempfile::tempdir().unwrap();
-    let blueprint = Blueprint::new("trixie", 1, &["openssl"], cache.path().to_owned());
+    let of = |packages, besides| Blueprint {
+        suite: "trixie",
+        name: "trixie",
+        version: 1,
+        packages,
+        besides,
+        cache: cache.path().to_owned(),
+    };
+    let blueprint = of(&["openssl"], &[]);
     let root = blueprint.directory();
     fs::create_dir_all(root.join("var/lib/dpkg")).unwrap();
     assert!(blueprint.present().is_none());
@@ -41,14 +49,14 @@ fn a_directory_without_a_fitting_stamp_is_not_a_lab_root() {
         "Package: openssl\nStatus: install ok installed\nVersion: 3.5.7-1\n",
     )
     .unwrap();
-    Stamp::write(&root, "trixie", 1, &["openssl"], BTreeMap::new(), None).unwrap();
+    stamp(&root, &blueprint, BTreeMap::new(), None).unwrap();
     assert!(blueprint.present().is_some());
-    let grown = Blueprint::new("trixie", 1, &["curl", "openssl"], cache.path().to_owned());
+    let grown = of(&["curl", "openssl"], &[]);
     assert!(
         grown.present().is_none(),
         "a root with fewer packages than asked for is stale"
     );
-    let besides = Blueprint::new("trixie", 1, &["openssl"], cache.path().to_owned()).with_besides(&["libreswan"]);
+    let besides = of(&["openssl"], &["libreswan"]);
     assert!(besides.present().is_none(), "so is one without what it has besides");
 }
 

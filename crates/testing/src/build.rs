@@ -6,9 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{LabRoot, Stamp};
+use bartizan_host::{Blueprint, Error, LabRoot, Program};
+
+use crate::RootPrograms as _;
 use crate::slot::{Slot, remove};
-use crate::{Error, Program};
+use stamp::stamp;
+
+mod stamp;
 
 /// Time limit of debootstrap: it takes one minute on a good line.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -21,19 +25,6 @@ const SPACE: u64 = 1 << 30;
 
 /// Place in a root, while it is built, of the packages that are unpacked over it.
 const BESIDES: &str = "var/cache/apt/besides";
-
-/// Contents and place of a lab root that is to be built.
-#[derive(Debug, Clone)]
-pub struct Blueprint {
-    suite: &'static str,
-    /// Part of its folder's name: two roots of one suite have unlike names.
-    name: &'static str,
-    version: u32,
-    packages: &'static [&'static str],
-    /// Those that Debian does not let into one system with the others.
-    besides: &'static [&'static str],
-    cache: PathBuf,
-}
 
 /// Progress of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,49 +45,8 @@ pub enum Progress {
     Built,
 }
 
-impl Blueprint {
-    pub(super) fn new(suite: &'static str, version: u32, packages: &'static [&'static str], cache: PathBuf) -> Self {
-        Self {
-            suite,
-            name: suite,
-            version,
-            packages,
-            besides: &[],
-            cache,
-        }
-    }
-
-    /// The same in a folder of another name.
-    pub(super) fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
-    }
-
-    /// The same with packages whose files are unpacked over the others', with what they depend on:
-    /// for those that conflict with one of the others in Debian and share no file with it. They are
-    /// not configured.
-    pub(super) fn with_besides(self, besides: &'static [&'static str]) -> Self {
-        Self { besides, ..self }
-    }
-
-    fn asked(&self) -> impl Iterator<Item = &'static str> {
-        self.packages.iter().chain(self.besides).copied()
-    }
-
-    /// Directory of the root, built or not.
-    #[must_use]
-    pub fn directory(&self) -> PathBuf {
-        self.slot().directory()
-    }
-
-    /// The root, when it is there and is what this blueprint says.
-    #[must_use]
-    pub fn present(&self) -> Option<LabRoot> {
-        let directory = self.directory();
-        let stamp = Stamp::read(&directory)?;
-        let fits = stamp.suite == self.suite && stamp.version == self.version && stamp.asked.iter().eq(self.asked());
-        fits.then_some(LabRoot { directory, stamp })
-    }
-
+/// Building of a lab root.
+pub trait Build {
     /// The root, built first when it is not there or is not what this blueprint says.
     ///
     /// Needs root and about a minute to build; nothing when it is there. A build that is killed leaves no process and
@@ -106,7 +56,11 @@ impl Blueprint {
     ///
     /// [`Error::NotPermitted`], [`Error::MissingProgram`] (debootstrap), [`Error::NoNetwork`], [`Error::DiskFull`];
     /// [`Error::Failed`] with the last lines of debootstrap.
-    pub fn ensure(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+    fn ensure(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error>;
+}
+
+impl Build for Blueprint {
+    fn ensure(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
         if let Some(root) = self.present() {
             return Ok(root);
         }
@@ -115,29 +69,35 @@ impl Blueprint {
                 action: format!("building a lab root of Debian {}", self.suite),
             });
         }
-        let slot = self.slot();
+        let slot = Slot::at(&self.directory());
         let _lock = slot.lock(progress)?;
         // The previous holder of the lock may have built it.
         if let Some(root) = self.present() {
             return Ok(root);
         }
-        let root = self.build(&slot, progress)?;
+        let blueprint = self;
+        let root = Building { blueprint, slot }.build(progress)?;
         progress(Progress::Built);
         Ok(root)
     }
+}
 
-    fn slot(&self) -> Slot {
-        Slot::new(self.cache.join("roots"), format!("{}-{}", self.name, self.version))
-    }
+/// A build of a root.
+struct Building<'a> {
+    blueprint: &'a Blueprint,
+    slot: Slot,
+}
 
-    fn build(&self, slot: &Slot, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+impl Building<'_> {
+    fn build(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+        let (blueprint, slot) = (self.blueprint, &self.slot);
         let place = slot.building();
         slot.check_space(SPACE)?;
-        let packages = self.cache.join("packages");
+        let packages = blueprint.cache.join("packages");
         fs::create_dir_all(&packages).map_err(Error::io(format!("making {}", packages.display())))?;
         let mirror = mirror();
         progress(Progress::Building {
-            directory: self.directory(),
+            directory: slot.directory(),
             mirror: mirror.clone(),
         });
         let unpacked = self
@@ -153,17 +113,16 @@ impl Blueprint {
         };
         // The packages are in the cache; a second copy in the root is of no use.
         empty(&place.join("var/cache/apt/archives"));
-        let asked: Vec<&str> = self.asked().collect();
-        let stamp = Stamp::write(&place, self.suite, self.version, &asked, besides, mirror)?;
-        let root = LabRoot {
-            directory: place,
-            stamp,
+        stamp(&place, blueprint, besides, mirror)?;
+        let unusable = |place: &Path| Error::LabRoot {
+            place: place.display().to_string(),
+            reason: "it is not what was asked for".to_owned(),
         };
-        root.version("openssl")?;
-        Ok(LabRoot {
-            directory: slot.fill()?,
-            ..root
-        })
+        LabRoot::read(&place)
+            .ok_or_else(|| unusable(&place))?
+            .version("openssl")?;
+        let directory = slot.fill()?;
+        LabRoot::read(&directory).ok_or_else(|| unusable(&directory))
     }
 
     /// debootstrap mounts inside its target and starts many programs: in a mount and a process namespace of its own
@@ -186,8 +145,8 @@ impl Blueprint {
             // Without it debootstrap goes on unverified when it has no key.
             .arguments(["--force-check-gpg", "--variant=minbase"])
             .argument(format!("--cache-dir={}", packages.display()))
-            .argument(format!("--include={}", self.packages.join(",")))
-            .argument(self.suite)
+            .argument(format!("--include={}", self.blueprint.packages.join(",")))
+            .argument(self.blueprint.suite)
             .argument(place)
             .shown_as("debootstrap")
             .hide_arguments(6)
@@ -208,7 +167,7 @@ impl Blueprint {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
             .concat();
         let log = fs::read_to_string(place.join("debootstrap/debootstrap.log")).unwrap_or_default();
-        Err(diagnose(&said, &log, mirror, self.slot().folder()).unwrap_or_else(|| finished.into_error()))
+        Err(diagnose(&said, &log, mirror, self.slot.folder()).unwrap_or_else(|| finished.into_error()))
     }
 
     /// Fetches and unpacks what the root has besides; the names of these packages with their
@@ -219,7 +178,7 @@ impl Blueprint {
         place: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<BTreeMap<String, String>, Error> {
-        if self.besides.is_empty() {
+        if self.blueprint.besides.is_empty() {
             return Ok(BTreeMap::new());
         }
         let archives = place.join(BESIDES);
@@ -232,7 +191,7 @@ impl Blueprint {
         let mut program = inside("apt-get")
             .arguments(["install", "--yes", "--download-only", "--no-install-recommends"])
             .argument(format!("--option=Dir::Cache::archives=/{BESIDES}"))
-            .arguments(self.besides);
+            .arguments(self.blueprint.besides);
         if let Some(proxy) = proxy() {
             program = program.environment("http_proxy", proxy);
         }

@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use super::{GuestKernel, KernelPackage, Terms, wrapped};
-use crate::{Error, LabRoot, Program};
+use bartizan_host::{Error, KernelPackage, LabRoot, Program};
+
+use super::{GuestKernel, Terms, package, wrapped};
 
 /// Runs on this machine.
 const BOOT: &str = include_str!("distribution/boot.sh");
@@ -51,7 +52,7 @@ impl Distribution {
     }
 
     fn boot(&self, terms: &Terms, line: &str, name: &OsStr) -> Program {
-        let (memory, image) = (terms.mebibytes(), self.kernel.image());
+        let (memory, image) = (terms.mebibytes(), package::image(&self.kernel));
         let processors = OsString::from(GuestKernel::Debian.processors().to_string());
         let without = OsString::from(terms.without.join(" "));
         let own: [&OsStr; 11] = [

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use crate::Error;
+use bartizan_host::Error;
 
 /// Bytes that may be on the way, of the 4096 that a serial line of the guest holds.
 const WINDOW: usize = 1024;

@@ -4,19 +4,41 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
-use crate::group::members;
+use bartizan_host::{Error, Process};
+
+use crate::group_members;
 
 /// `TCP_LISTEN` of linux/net/tcp_states.h as `/proc/net/tcp` prints it.
 const LISTEN: &str = "0A";
+
+/// Waiting for a process that serves.
+pub trait Listening {
+    /// Waits until it, or a process it started, listens on this TCP port; an unspecified address (`0.0.0.0`, `::`)
+    /// is any. The sockets are read from `/proc`, so the server sees no connection.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] when it ends instead, [`Error::Late`] when the time is over.
+    fn wait_for_port(&mut self, address: SocketAddr, timeout: Duration) -> Result<(), Error>;
+}
+
+impl Listening for Process {
+    fn wait_for_port(&mut self, address: SocketAddr, timeout: Duration) -> Result<(), Error> {
+        let what = format!("listen on {address}");
+        let group = self.id();
+        self.wait_until(&what, timeout, |_| listens(group, address))
+    }
+}
 
 /// Returns true if any process of the group holds a listening socket at `address`; an unspecified
 /// address is any.
 ///
 /// A process that has made itself untraceable, as a confined sidecar does, shows its sockets to
 /// root alone. Without root, any listener at `address` in its namespace is then taken for it.
-pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
-    let members = members(group);
+fn listens(group: u32, address: SocketAddr) -> bool {
+    let members = group_members(group);
     let hidden = members.iter().any(|&pid| hides_its_files(pid));
     let sockets: HashSet<u64> = members.iter().flat_map(|&pid| sockets(pid)).collect();
     // The tables of /proc/<pid>/net are those of the namespace of that process.
@@ -119,8 +141,35 @@ mod tests {
     #[test]
     fn another_process_on_the_same_port_does_not_count() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let child = crate::Program::new("sleep").argument("30").start().unwrap();
+        let child = bartizan_host::Program::new("sleep").argument("30").start().unwrap();
         assert!(!listens(child.id(), listener.local_addr().unwrap()));
+    }
+
+    #[test]
+    fn program_that_ends_before_it_listens_is_reported_with_its_words() {
+        let mut process = bartizan_host::Program::new("sh")
+            .arguments(["-c", "echo cannot bind >&2; exit 1"])
+            .start()
+            .unwrap();
+        let error = process
+            .wait_for_port((Ipv4Addr::LOCALHOST, 1).into(), crate::PATIENCE)
+            .unwrap_err();
+        assert!(error.to_string().contains("cannot bind"), "{error}");
+    }
+
+    #[test]
+    fn program_that_does_not_listen_in_time_is_reported() {
+        let mut process = bartizan_host::Program::new("sh")
+            .arguments(["-c", "sleep 1000"])
+            .start()
+            .unwrap();
+        let error = process
+            .wait_for_port((Ipv4Addr::LOCALHOST, 1).into(), Duration::from_millis(20))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`sh -c sleep 1000` did not listen on 127.0.0.1:1 within 20ms"
+        );
     }
 
     proptest! {

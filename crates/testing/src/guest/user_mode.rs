@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use super::{Terms, wrapped};
-use crate::{Error, LabRoot, Program};
+use bartizan_host::{Error, LabRoot, Program};
 
 mod line;
 

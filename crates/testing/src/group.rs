@@ -4,7 +4,7 @@ use std::fs;
 
 /// Processes of a process group.
 #[must_use]
-pub fn members(group: u32) -> Vec<u32> {
+pub fn group_members(group: u32) -> Vec<u32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::initramfs::Initramfs;
-use crate::Error;
+use bartizan_host::Error;
 
 /// The first process in the guest.
 const INIT: &str = include_str!("init.sh");

@@ -1,7 +1,8 @@
 //! Virtual Ethernet pairs: a cable between two namespaces.
 
-use crate::namespace::{Address, ip};
-use crate::{Error, Namespace};
+use bartizan_host::{Error, Namespace};
+
+use crate::wiring::{Address, Wiring as _, ip};
 
 /// The longest name of an interface in bytes (`IFNAMSIZ` of linux/if.h without its terminator).
 const LONGEST_NAME: usize = 15;

@@ -2,7 +2,8 @@
 //! and turned off after them.
 //!
 //! ```no_run
-//! # use bartizan_host::{Guest, GuestKernel, LabRoot, Error};
+//! # use bartizan_host::Error;
+//! # use bartizan_testing::{Guest, GuestKernel};
 //! # use std::time::Duration;
 //! # fn main() -> Result<(), Error> {
 //! let finished = Guest::ensure(GuestKernel::UserMode, &mut |_| {})?
@@ -25,7 +26,9 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::{Error, LabRoot, Program, Progress};
+use bartizan_host::{Error, KernelBlueprint, KernelPackage, LabRoot, Program};
+
+use crate::{Build as _, Progress};
 
 mod distribution;
 mod kernel;
@@ -35,7 +38,6 @@ mod user_mode;
 
 use distribution::Distribution;
 pub use kernel::GuestKernel;
-pub use package::{KernelBlueprint, KernelPackage};
 pub use session::{Job, JobEnded, Session};
 use user_mode::UserMode;
 
@@ -104,12 +106,12 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// Those of [`crate::Blueprint::ensure`] and of [`KernelBlueprint::ensure`].
+    /// Those of [`Build::ensure`](crate::Build::ensure), and of a kernel that is fetched.
     pub fn ensure(kernel: GuestKernel, progress: &mut dyn FnMut(Progress)) -> Result<Self, Error> {
         let root = LabRoot::sid()?.ensure(progress)?;
         match kernel {
             GuestKernel::UserMode => Self::of(&root),
-            GuestKernel::Debian => Self::debian(&root, &KernelBlueprint::debian()?.ensure(&root, progress)?),
+            GuestKernel::Debian => Self::debian(&root, &package::ensure(&KernelBlueprint::debian()?, &root, progress)?),
         }
     }
 
@@ -157,7 +159,7 @@ impl Guest {
     /// when it is killed, or the process that started it, nothing of the guest is left.
     ///
     /// Works as root, and without where users may make user namespaces. Status 125 says that the
-    /// guest ended before the program did: [`crate::Error::Failed`] has the last lines of its console.
+    /// guest ended before the program did: [`Error::Failed`] has the last lines of its console.
     #[must_use]
     pub fn program(&self, name: impl AsRef<OsStr>) -> Program {
         match &self.booted {
@@ -233,21 +235,39 @@ fn wrapped(script: &str, own: &[&OsStr], name: &OsStr) -> Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bartizan_host::{KernelStamp, RootStamp};
+
+    /// A kernel that is not there.
+    fn kernel_in(directory: &Path) -> KernelPackage {
+        let stamp = KernelStamp {
+            release: "0".to_owned(),
+            packages: Vec::new(),
+        };
+        fs::write(directory.join(KernelStamp::FILE), serde_json::to_vec(&stamp).unwrap()).unwrap();
+        KernelPackage::read(directory).unwrap()
+    }
 
     #[test]
     fn root_without_a_kernel_and_a_path_that_a_command_line_cannot_carry_are_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let error = Guest::of(&LabRoot::made_up(directory.path())).unwrap_err();
+        let made_up = |name: &str| {
+            let place = directory.path().join(name);
+            fs::create_dir(&place).unwrap();
+            let stamp = serde_json::to_vec(&RootStamp::default()).unwrap();
+            fs::write(place.join(RootStamp::FILE), stamp).unwrap();
+            LabRoot::read(&place).unwrap()
+        };
+        let error = Guest::of(&made_up("ab")).unwrap_err();
         assert!(
             error
                 .to_string()
                 .ends_with("it has no kernel for a guest (user-mode-linux)"),
             "{error}"
         );
-        let root = LabRoot::made_up(&directory.path().join("a b"));
+        let root = made_up("a b");
         let error = Guest::of(&root).unwrap_err();
         assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
-        let error = Guest::debian(&root, &KernelPackage::made_up(directory.path())).unwrap_err();
+        let error = Guest::debian(&root, &kernel_in(directory.path())).unwrap_err();
         assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
     }
 
@@ -257,7 +277,7 @@ mod tests {
     }
 
     mod as_root {
-        use super::super::*;
+        use super::*;
         use std::time::Duration;
 
         const LONG: Duration = Duration::from_secs(240);
@@ -285,12 +305,12 @@ mod tests {
         #[test]
         fn emulated_machine_whose_kernel_ends_says_why_by_its_console() {
             let root = root();
-            let kernel = KernelBlueprint::debian().unwrap().ensure(&root, &mut |_| {}).unwrap();
+            let kernel = package::ensure(&KernelBlueprint::debian().unwrap(), &root, &mut |_| {}).unwrap();
             // Without the modules that reach this machine's files.
             let other = tempfile::tempdir().unwrap();
-            fs::copy(kernel.image(), other.path().join("vmlinux")).unwrap();
+            fs::copy(package::image(&kernel), other.path().join("vmlinux")).unwrap();
             fs::write(other.path().join("initramfs"), "").unwrap();
-            let guest = Guest::debian(&root, &KernelPackage::made_up(other.path())).unwrap();
+            let guest = Guest::debian(&root, &kernel_in(other.path())).unwrap();
             let said = guest.program("true").run(LONG).unwrap_err().to_string();
             assert!(said.starts_with("`true` ended with exit status: 125"), "{said}");
             assert!(said.contains("before the program in it: "), "{said}");

@@ -4,7 +4,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Progress};
+use bartizan_host::Error;
+
+use crate::Progress;
 
 /// A place in the cache, and the place where its contents are built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +18,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(folder: PathBuf, name: String) -> Self {
-        Self { folder, name }
+    /// The place of this directory.
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self {
+            folder: directory.parent().unwrap_or(directory).to_owned(),
+            name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        }
     }
 
     /// Its directory once it is whole.
@@ -141,7 +147,7 @@ mod tests {
     #[test]
     fn what_a_killed_build_left_goes_and_what_is_whole_takes_the_place_of_the_old() {
         let cache = tempfile::tempdir().unwrap();
-        let slot = Slot::new(cache.path().join("kernels"), "one-1".to_owned());
+        let slot = Slot::at(&cache.path().join("kernels/one-1"));
         let whole = |text: &str| {
             fs::create_dir(slot.building()).unwrap();
             fs::write(slot.building().join("file"), text).unwrap();

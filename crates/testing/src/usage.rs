@@ -6,8 +6,9 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 
-use crate::Error;
-use crate::group::members;
+use bartizan_host::Error;
+
+use crate::group_members;
 
 /// Processor time and memory of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Usage {
         })
     }
 
-    /// Usage of the living processes of a group together: a [`crate::Process`] leads one with its
+    /// Usage of the living processes of a group together: a [`bartizan_host::Process`] leads one with its
     /// own number.
     ///
     /// # Errors
@@ -50,7 +51,7 @@ impl Usage {
     pub fn of_group(group: u32) -> Result<Self, Error> {
         let gone = || Error::errno(format!("reading the usage of process group {group}"))(nix::errno::Errno::ESRCH);
         // One may end between the listing and the reading.
-        let members: Vec<Self> = members(group)
+        let members: Vec<Self> = group_members(group)
             .into_iter()
             .filter_map(|pid| Self::of(pid).ok())
             .collect();
@@ -110,7 +111,7 @@ mod tests {
     fn a_group_uses_what_its_processes_use() {
         // The child is there, as a copy of the shell at least, before the word is said.
         let script = "sleep 30 & echo done; wait";
-        let mut process = crate::Program::new("sh")
+        let mut process = bartizan_host::Program::new("sh")
             .arguments(["-c", script])
             .start()
             .expect("a shell");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Guest;
-use crate::{Error, Process};
+use bartizan_host::{Error, Process};
 
 /// Runs in the guest: takes jobs, starts each, reports how it ended.
 const AGENT: &str = include_str!("session/agent.bash");
@@ -84,7 +84,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// Those of [`crate::Program::start`]; [`Error::Failed`] with the console's last lines where
+    /// Those of [`bartizan_host::Program::start`]; [`Error::Failed`] with the console's last lines where
     /// the guest ends, [`Error::Late`] when the time is over.
     pub fn boot(&self, folder: &Path, patience: Duration) -> Result<Session, Error> {
         let folder = std::path::absolute(folder).map_err(Error::io(format!("finding {}", folder.display())))?;
