@@ -46,7 +46,7 @@ pub(super) fn announce(deployment: &Deployment, node: &str, running: &Running) {
         );
     }
     match running.admin() {
-        Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /config /page"),
+        Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /state /config /page"),
         None => tracing::info!("no admin port"),
     }
     match &sidecar.ledger {

@@ -17,9 +17,9 @@ pub fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failu
     let failure = Failure::new(format!("{name}: {damage}"));
     let read = match packets {
         0 => None,
-        1 => Some("the packet before that place was read; the report above is of it".to_owned()),
+        1 => Some("the packet before that place was read; what is reported is of it".to_owned()),
         many => Some(format!(
-            "the {many} packets before that place were read; the report above is of them"
+            "the {many} packets before that place were read; what is reported is of them"
         )),
     };
     let failure = match damage {
