@@ -246,6 +246,9 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
         Concern::AboveTransport => {
             Remedy::new("carry it in TLS, and conceal or sign it by post-quantum algorithms").writing(SIDECAR)
         }
+        Concern::Contradiction if matches!(kind, Some(Kind::Ike | Kind::Esp)) => {
+            Remedy::new("look for a cloned end, foreign ledger, wrong keys, forged packet")
+        }
         Concern::Contradiction => Remedy::new("look for a foreign ledger, wrong keys or a forged packet"),
     }
 }
@@ -367,9 +370,9 @@ fn classical(kind: Option<Kind>) -> Remedy {
             ])
             .run(RUN_UP),
         Some(Kind::Ike | Kind::IkeNotSeen | Kind::Esp) => {
-            Remedy::new("add ML-KEM-768 as additional key exchange (`bartizan up`)")
+            Remedy::new("add ML-KEM-768 as additional key exchange, or `bartizan up`")
                 .writing(IKE_PROPOSALS)
-                .run(RUN_UP)
+                .run(LOAD)
         }
         Some(Kind::Ssh) => Remedy::new("let both ends agree on mlkem768x25519-sha256").writing(SSH_METHODS),
         _ => Remedy::new("let both ends require a post-quantum key exchange"),
@@ -428,6 +431,9 @@ fn unproven(kind: Option<Kind>) -> Remedy {
             file: DEPLOYMENT,
             entry: "{ kind: N3, between: [A, B], with: ipsec }",
         }]),
+        Some(Kind::MacSec | Kind::Mka) => {
+            Remedy::new("key MACsec by `bartizan up`, and give its ledgers (`--ledger`)").run(RUN_UP)
+        }
         _ => Remedy::new("find out what it is, and carry it in TLS or IPsec with ML-KEM"),
     }
 }
@@ -503,6 +509,21 @@ mod tests {
             panic!("two lines");
         };
         assert!(meets.contains("not CNSA 2.0"), "{meets}");
+    }
+
+    #[test]
+    fn a_known_protocol_is_not_to_be_found_out_and_a_file_is_loaded_by_the_program_that_reads_it() {
+        for kind in [Kind::MacSec, Kind::Mka] {
+            let what = remedy(Concern::Unproven, Some(kind)).what;
+            assert!(!what.contains("find out"), "{kind:?}: {what}");
+        }
+        let classical = remedy(Concern::Confidentiality, Some(Kind::Ike));
+        assert_eq!((classical.changes[0].file, classical.command), (SWANCTL, Some(LOAD)));
+        assert!(
+            remedy(Concern::Contradiction, Some(Kind::Ike))
+                .what
+                .contains("cloned end")
+        );
     }
 
     #[test]
