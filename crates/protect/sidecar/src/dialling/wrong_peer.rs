@@ -13,7 +13,7 @@ use crate::answers::failure::{Failure, Why};
 use crate::dialling::{handshake, quic};
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
-use crate::stage::{PATIENCE, Stage, run, shared, until};
+use crate::tests::stage::{PATIENCE, Stage, run, shared, until};
 
 /// Results of a connection of `amf` to `nrf`, by each: the dialler's failure, and whether the
 /// listener has a connection.
