@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Package: github.com/owenrumney/go-sarif/v3 3.3.1 (Go 1.26), seen on 2026-11-30.
 # Guess: a valid SARIF log that is opened and written again says the same: properties that were
-#   absent stay absent or get their defaults, which SARIF 2.1.0 gives as -1 for ruleIndex (3.27.6),
-#   rank (3.27.25), parentIndex (3.24.4) and charOffset (3.30.9), and as en-US for language.
+#   absent stay absent or get their defaults, which SARIF 2.1.0 gives as -1 for ruleIndex, rank,
+#   parentIndex and charOffset, and as en-US for language.
 # Seen: they become 0 and "". A result with ruleId R2 gets ruleIndex 0, the place of R1, so a
 #   consumer that follows the index reports another rule and its level. Each result has rank 0
 #   instead of none, each artifact is nested in the first one, itself included, and a region by

@@ -2,7 +2,7 @@
 # Package: pysarif 0.1.0 (Python 3.11), seen on 2026-11-30.
 # Guess: a valid SARIF log that is loaded and saved says the same. A result without level has the
 #   level of its rule (SARIF 2.1.0, 3.27.10), a result of another kind than "fail" has none, and a
-#   suppression without status is accepted (3.35.3).
+#   suppression without status is accepted (3.35).
 # Seen: each result without level is saved with "warning", so the error that its rule makes it is a
 #   warning, and a result of kind "pass" has a level too, which the format does not allow. The
 #   status of a suppression is lost: one that was rejected is saved as accepted, and the result is

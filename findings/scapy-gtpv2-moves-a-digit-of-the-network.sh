@@ -4,8 +4,8 @@
 #   second octet holds the third digit of the MCC and the third of the MNC, or 15 in its place.
 # Seen: MCC is what the first two octets hold, MNC what the third does. The network 310-410 is read
 #   as MCC 3100 and MNC 41: its last digit has moved. With an MNC of two digits all is well. MCC 310
-#   and MNC 410, built with scapy, become other octets, with two filler digits. In Serving Network,
-#   TAI and ECGI alike; tshark 4.0.17 reads 310-410.
+#   and MNC 410, built with scapy, are the octets of 310-41. In Serving Network, TAI and ECGI alike;
+#   tshark 4.0.17 reads 310-410.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
