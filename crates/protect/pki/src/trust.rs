@@ -99,10 +99,9 @@ impl ForeignCertificate {
         self.is_authority
     }
 
-    /// Returns true if this is the common name, or the serial number attribute, of its subject.
-    #[must_use]
-    pub fn is_named(&self, name: &str) -> bool {
-        self.names.iter().any(|own| own == name)
+    /// Common names and serial number attributes of its subject.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Returns true if a signature by the algorithm that is named (an AlgorithmIdentifier, DER) is

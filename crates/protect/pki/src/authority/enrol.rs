@@ -224,13 +224,18 @@ impl Authority {
         at_hand: &[ForeignCertificate],
         now: SystemTime,
     ) -> Result<Option<Invitation>, Error> {
-        for stored in self.records.of_vendors()?.into_iter().rev() {
+        let mut found = Vec::new();
+        for name in shown.names() {
+            found.extend(self.records.of_vendor(name)?);
+        }
+        // The newest of all names is taken.
+        found.sort_by_key(|stored| stored.created);
+        for stored in found.into_iter().rev() {
             let invitation = Invitation::from_stored(stored);
-            let Some((name, root)) = &invitation.stored.vendor else {
+            let Some((_, root)) = &invitation.stored.vendor else {
                 continue;
             };
             if invitation.is_open_at(now)
-                && shown.is_named(name)
                 && ForeignCertificate::from_der(root).is_ok_and(|root| shown.leads_to(&root, at_hand, now))
             {
                 return Ok(Some(invitation));

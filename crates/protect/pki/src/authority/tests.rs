@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod enrolling;
+mod growth;
 mod issuing;
 mod recovering;
 mod revoking;

@@ -31,8 +31,6 @@ pub(crate) struct Stored {
 
 const COLUMNS: &str = "reference, secret, vendor, root, name, names, functions, profile, days, long_life, classical, created, expires, serial, closed";
 
-pub(super) const OF_VENDORS: &str = "WHERE closed IS NULL AND vendor IS NOT NULL ORDER BY created, rowid";
-
 impl Records {
     pub(crate) fn invitation(&self, reference: &str) -> Result<Option<Stored>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM invitation WHERE reference = ?1");
@@ -45,18 +43,18 @@ impl Records {
 
     /// Every invitation, oldest first.
     pub(crate) fn invitations(&self) -> Result<Vec<Stored>, Error> {
-        self.chosen("ORDER BY created, rowid")
+        self.chosen("ORDER BY created, rowid", [])
     }
 
-    /// Every invitation of a vendor's certificate that is not closed, oldest first.
-    pub(crate) fn of_vendors(&self) -> Result<Vec<Stored>, Error> {
-        self.chosen(OF_VENDORS)
+    /// Every invitation by this name in a vendor's certificate that is not closed, oldest first.
+    pub(crate) fn of_vendor(&self, name: &str) -> Result<Vec<Stored>, Error> {
+        self.chosen("WHERE closed IS NULL AND vendor = ?1 ORDER BY created, rowid", [name])
     }
 
-    fn chosen(&self, condition: &str) -> Result<Vec<Stored>, Error> {
+    fn chosen(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Stored>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM invitation {condition}");
         let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement.query_map([], raw)?;
+        let rows = statement.query_map(values, raw)?;
         rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
     }
 }

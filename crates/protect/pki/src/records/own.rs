@@ -6,8 +6,6 @@ use time::OffsetDateTime;
 use super::{Entry, Phase, Records, Role, moment};
 use crate::{Certificate, Error, Serial};
 
-pub(super) const OWN: &str = "WHERE role != 'network-function' ORDER BY created, rowid";
-
 /// One of the authority's own certificates.
 #[derive(Debug, Clone)]
 pub(crate) struct Own {
@@ -21,7 +19,7 @@ pub(crate) struct Own {
 impl Records {
     /// The authority's own certificates, oldest first.
     pub(crate) fn own(&self) -> Result<Vec<Own>, Error> {
-        let entries = self.select(OWN, params![])?;
+        let entries = self.select("WHERE role != 'network-function' ORDER BY created, rowid", params![])?;
         let sql = "SELECT phase, since, due FROM own WHERE serial = ?1";
         let mut statement = self.connection.prepare(sql)?;
         let own = |entry: Entry| {

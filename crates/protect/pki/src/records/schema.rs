@@ -97,7 +97,9 @@ CREATE TABLE invitation (
     CHECK ((secret IS NOT NULL) = (closed IS NULL AND vendor IS NULL))
 ) STRICT;
 
-CREATE INDEX invitation_vendor ON invitation (created) WHERE closed IS NULL AND vendor IS NOT NULL;
+CREATE INDEX invitation_created ON invitation (created);
+CREATE INDEX invitation_open ON invitation (expires) WHERE closed IS NULL;
+CREATE INDEX invitation_vendor ON invitation (vendor, created) WHERE closed IS NULL AND vendor IS NOT NULL;
 ";
 
 /// The place of each of the authority's own certificates in its succession, since when, and a

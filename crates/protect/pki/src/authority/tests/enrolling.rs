@@ -3,7 +3,7 @@
 use super::*;
 use crate::{ForeignCertificate, InvitationState, Invite, Vendor};
 
-fn invite(name: &str) -> Invite {
+pub(super) fn invite(name: &str) -> Invite {
     Invite {
         name: name.parse().unwrap(),
         names: vec![AlternativeName::dns(&format!("{name}.ran")).unwrap()],
@@ -17,7 +17,7 @@ fn invite(name: &str) -> Invite {
     }
 }
 
-fn key(algorithm: Algorithm) -> crate::PublicKey {
+pub(super) fn key(algorithm: Algorithm) -> crate::PublicKey {
     PrivateKey::generate(algorithm).unwrap().public_key().clone()
 }
 
