@@ -12,14 +12,25 @@ use super::{ANY, again, libc_signal, message};
 use crate::function::{Function, Seen, accept, listen, opening};
 use crate::stage::{CARRIERS, PATIENCE, Stage, forward, in_a_guest, listener};
 
-/// Above the time after which a connection counts as lost, and below an association's patience.
-const OUTAGE: Duration = Duration::from_secs(12);
-
 #[test]
 fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_its_sidecar() {
     if in_a_guest("outage::an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_its_sidecar") {
         return;
     }
+    // Above the time after which a connection counts as lost, and below an association's patience.
+    outlives(Duration::from_secs(12));
+}
+
+#[test]
+fn an_association_outlives_a_minute_without_a_path() {
+    if !in_a_guest("outage::an_association_outlives_a_minute_without_a_path") {
+        outlives(Duration::from_secs(60));
+    }
+}
+
+/// An association on a path that is lost for so long, whose certificates are renewed, and whose
+/// sidecars end.
+fn outlives(outage: Duration) {
     for carrier in CARRIERS {
         let mut stage = Stage::new(carrier);
         let (mut amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
@@ -64,7 +75,7 @@ fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_
         let impair =
             |impairment: &Impairment| [&stage.gnb, &stage.amf].map(|space| space.impair("n2", impairment).unwrap());
         impair(&lost);
-        let during = exchange(10..20, OUTAGE / 10);
+        let during = exchange(10..20, outage / 10);
         impair(&Impairment::default());
         arrive(during);
         assert!(stage.associations("gnb").is_empty() && stage.associations("amf").is_empty());

@@ -47,6 +47,7 @@ const PATIENCE: Duration = Duration::from_secs(63);
 /// Time for another connection after the peer's system has closed one: a sidecar that has ended
 /// knows nothing of it, and one that goes on dials at once.
 const CLOSED: Duration = Duration::from_millis(750);
+const _: () = assert!(CLOSED.as_secs() < 1, "functions learn of a crash within a second");
 /// Between two attempts to dial a connection for an association that has none.
 const BETWEEN: Duration = Duration::from_millis(500);
 /// The same after attempts that a peer has refused.

@@ -112,6 +112,53 @@ fn an_association_moves_to_a_new_carrier_while_the_old_one_works() {
     }
 }
 
+/// A path that was lost for 9 s ended the association, and so did the end of the certificate that
+/// it had begun with.
+#[test]
+fn a_minute_without_a_path_and_95_days_of_renewed_certificates_are_seen_by_no_function() {
+    const SECOND: Duration = Duration::from_secs(1);
+    const DAY: Duration = Duration::from_secs(86_400);
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let mut sent = Vec::new();
+        let mut speak = |pair: &mut Pair| {
+            let number = sent.len() as u32;
+            let next = message((number % 3) as u16, number, &number.to_be_bytes());
+            assert!(pair.send(0, &next) && pair.send(1, &next));
+            sent.push(next);
+        };
+        for second in 1..=60 {
+            pair.now += SECOND;
+            pair.nodes.iter_mut().for_each(|node| node.handle_timeout(pair.now));
+            if second % 2 == 0 {
+                speak(&mut pair);
+            }
+        }
+        assert!(pair.nodes[0].wants_carrier());
+        pair.reconnect();
+        pair.run();
+        for day in 1..=95 {
+            pair.after(DAY);
+            speak(&mut pair);
+            pair.after(2 * SECOND);
+            // Each end has a certificate of thirty days.
+            for renewed in [0, 1].iter().filter(|_| day % 30 == 0) {
+                pair.nodes[*renewed].renew_carrier(pair.now);
+                pair.run();
+                assert!(pair.nodes[0].wants_carrier());
+                pair.reconnect();
+                pair.run();
+            }
+            assert!(!pair.nodes[0].wants_carrier());
+        }
+        for (node, function) in pair.nodes.iter().zip(&pair.functions) {
+            assert!(node.end().is_none() && function.aborted.is_none() && !function.shut_down);
+            assert_eq!(by_lane(&function.messages), by_lane(&sent));
+        }
+        assert_eq!(pair.functions[1].connected, 1);
+    }
+}
+
 #[test]
 fn an_association_that_is_being_opened_moves_to_a_new_carrier() {
     for carriage in BOTH {
