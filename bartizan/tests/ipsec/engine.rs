@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::egress::{GTP_U, Left, PFCP, leaving};
 use super::guest::{INNER, MANY, OUTER, in_a_guest_as, nothing_leaves_unencrypted};
-use super::probing::several_interfaces_are_probed;
+use super::probing::{all_are_probed, several_interfaces_are_probed};
 use super::{is_recorded, stderr};
 use crate::stage::*;
 
@@ -257,6 +257,7 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
         let both = up(&stage);
         let left: Left = leaving(&stage, interface, || {
             carries(&stage, ends, application, many);
+            all_are_probed(&stage);
             if interface == "N2" {
                 rekeyed_by(&stage, "cu");
                 rekeyed_by(&stage, "ric");
