@@ -21,6 +21,21 @@ pub struct Moment {
     pub time: Timestamp,
 }
 
+impl Moment {
+    /// Widens a span of time to this packet, unless it has no time.
+    pub(crate) fn widen(self, earliest: &mut Option<Self>, latest: &mut Option<Self>) {
+        if self.time.0 == 0 {
+            return;
+        }
+        if earliest.is_none_or(|known| self.time < known.time) {
+            *earliest = Some(self);
+        }
+        if latest.is_none_or(|known| self.time >= known.time) {
+            *latest = Some(self);
+        }
+    }
+}
+
 /// A value read from the wire, with the packets that carried its first and its last byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -187,9 +187,10 @@ pub struct Totals {
     pub omitted: BTreeMap<FlowKind, Omission>,
     /// Packets that belong to no conversation, by what they carried.
     pub unread: BTreeMap<Unread, Captured>,
-    /// First packet.
+    /// Earliest packet by its time: the clock of a capture can go back. None where no packet has a
+    /// time.
     pub first: Option<Moment>,
-    /// Last packet.
+    /// Latest packet by its time.
     pub last: Option<Moment>,
 }
 
@@ -280,8 +281,7 @@ impl Observer {
         totals.bytes += packet.data.len() as u64;
         totals.snapped += u64::from(packet.original_length as usize > packet.data.len());
         totals.untagged += u64::from(packet.link == LinkType::LINUX_SLL2);
-        totals.first.get_or_insert(at);
-        totals.last = Some(at);
+        at.widen(&mut totals.first, &mut totals.last);
         self.follow(packet, at, sink);
         self.omitted.drain(..).for_each(|omitted| sink.omitted(omitted));
     }

@@ -98,7 +98,7 @@ struct Worth {
 #[derive(Clone)]
 pub(crate) struct Owned {
     number: u64,
-    time: Timestamp,
+    pub(crate) time: Timestamp,
     link: LinkType,
     pub(crate) data: Vec<u8>,
     original_length: u32,

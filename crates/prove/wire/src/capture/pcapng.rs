@@ -34,6 +34,8 @@ pub(super) struct Section {
     order: Order,
     interfaces: Vec<Interface>,
     dropped: u64,
+    /// Time of the packet before, for packets without one of their own.
+    before: Timestamp,
 }
 
 #[derive(Clone, Copy)]
@@ -77,6 +79,7 @@ impl Section {
             order: Order::Little,
             interfaces: Vec::new(),
             dropped: 0,
+            before: Timestamp(0),
         }
     }
 
@@ -128,6 +131,7 @@ impl Section {
             },
             Holds::Packet(mut record) => {
                 record.data = within(record.data);
+                self.before = record.time;
                 Step::Packet { length, record }
             }
         })
@@ -219,7 +223,7 @@ impl Section {
             return Err("a packet longer than its block");
         }
         Ok(Record {
-            time: ticks.map_or(Timestamp(0), |ticks| interface.time(ticks)),
+            time: ticks.map_or(self.before, |ticks| interface.time(ticks)),
             link: interface.link,
             data,
             original_length: original.max(captured),

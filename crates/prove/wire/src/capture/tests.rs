@@ -224,6 +224,17 @@ fn simple_and_obsolete_packet_blocks_are_read() {
 }
 
 #[test]
+fn a_packet_without_a_time_has_that_of_the_packet_before() {
+    let mut blocks = Blocks::new(Order::Little);
+    blocks.interface(1, 0, &[]);
+    blocks.enhanced(0, 7, b"timed");
+    blocks.block(3, &[&3u32.to_le_bytes()[..], b"abc"].concat());
+    let (packets, end) = read(&blocks.1, &[usize::MAX]);
+    assert_eq!(end, Ok(()));
+    assert_eq!([packets[0].1, packets[1].1], [7000; 2]);
+}
+
+#[test]
 fn packets_dropped_at_capture_are_reported_from_the_newest_statistics() {
     let mut blocks = Blocks::new(Order::Little);
     blocks.interface(1, 0, &[]);

@@ -22,9 +22,9 @@ pub struct Overview {
     pub frame_bytes: u64,
     /// Number of packets of each size in bytes; larger packets count as 256 KiB.
     pub sizes: BTreeMap<u32, u64>,
-    /// First packet of a connection.
+    /// Earliest packet of a connection, by its time.
     pub first: Option<Moment>,
-    /// Last one.
+    /// Latest one.
     pub last: Option<Moment>,
     /// Packets of both ends of all connections.
     pub sent: Sent,
@@ -35,8 +35,7 @@ impl Overview {
         self.packets += 1;
         self.frame_bytes += u64::from(length);
         *self.sizes.entry(length.min(LARGEST)).or_default() += 1;
-        self.first.get_or_insert(at);
-        self.last = Some(at);
+        at.widen(&mut self.first, &mut self.last);
     }
 
     pub(super) fn connection(&mut self, timed: &Timed) {
