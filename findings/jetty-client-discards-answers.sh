@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Package: org.eclipse.jetty.http2:jetty-http2-client-transport 12.1.0 (Java 17), seen on 2026-11-30.
+# Package: org.eclipse.jetty.http2:jetty-http2-client-transport 12.1.0 (Java 17), seen on
+#   2026-11-30.
 #   OkHttp 5.3.2 and the HTTP/2 client of Node 20 are asked the same.
 # Guess: a response that is complete, with END_STREAM, is a response, also where the server sends
 #   RST_STREAM with NO_ERROR behind it, as RFC 9113, section 8.1 lets it: "Clients MUST NOT discard
