@@ -9,7 +9,7 @@ use bartizan_ipsec::drive::list_sas;
 use bartizan_ipsec::render::{Credentials, Means, connections};
 use bartizan_ipsec::sa::IkeSa;
 use bartizan_ipsec::vici::{Client, Section, Value};
-use bartizan_ledger::{Asked, Direction, Event, Refuser, SaClosed, Why};
+use bartizan_ledger::{Asked, Direction, Event, Refuser, Why};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Reason};
 
 use super::is_recorded;
@@ -299,7 +299,7 @@ fn changed_file(stage: &Stage, node: &str, part: &str, by: &str) {
 }
 
 #[test]
-fn a_responder_ends_what_its_initiator_does_not_authenticate_anew_however_often_that_rekeys() {
+fn what_an_initiator_does_not_authenticate_anew_ends_at_its_responder_too_however_often_that_rekeys() {
     let mut stage = Stage::set_up_with("hybrid", "hybrid", &format!("{INNER}, reauth: 20s, rekey-ike: 5s"));
     changed_file(&stage, "cu", "reauth: 20s", "reauth: never");
     changed_file(&stage, "ric", "rekey-ike: 5s", "rekey-ike: never");
@@ -311,14 +311,9 @@ fn a_responder_ends_what_its_initiator_does_not_authenticate_anew_however_often_
     stage.stands("cu");
     // It begins a re-authentication itself, and does not accept what it gets.
     is_recorded(&stage, "ric", Direction::Outbound, Refuser::Us, "expired");
-    // charon's timer ends it, or the watch where a rekey has put that off.
-    eventually("ric ends it", || {
-        let mut events = events(&stage, "ric").into_iter();
-        let is_end = |closed: &SaClosed| closed.spi_in.is_none() && matches!(closed.why, Why::Expired | Why::Breach);
-        events.find(|event| matches!(event, Event::SaClosed(closed) if is_end(closed)))
-    });
-    is_ended(&stage, ("cu", &cu), "ike", Why::DeletedByPeer);
-    drop(ric);
+    // charon's timer ends it at either end, or the watch where a rekey has put that off.
+    is_gone(&stage, "ric");
+    drop((ric, cu));
 }
 
 /// Waits until the breach is counted at the node, and no IKE_SA stands there.
@@ -328,6 +323,11 @@ fn is_taken_down(stage: &Stage, node: &str) {
         node,
         "bartizan_ipsec_breaches_total{peer=\"cu\",reason=\"not-authenticated-anew\"} 1",
     );
+    is_gone(stage, node);
+}
+
+/// Waits until no IKE_SA stands at the node.
+fn is_gone(stage: &Stage, node: &str) {
     eventually("the link is gone", || {
         let mut client = Client::connect(&stage.charon(node).join("charon.vici"), PATIENCE).ok()?;
         let sas = list_sas(&mut client).ok()?;
@@ -335,7 +335,7 @@ fn is_taken_down(stage: &Stage, node: &str) {
     });
 }
 
-/// charon refused to authenticate a revoked peer anew, and kept what stood until its own lifetime.
+/// charon authenticated a revoked peer anew by the list that it had verified before.
 #[test]
 fn a_peer_that_a_new_list_revokes_loses_its_link_while_up_runs() {
     let mut stage = Stage::set_up_with("hybrid", "hybrid", INNER);
@@ -349,7 +349,8 @@ fn a_peer_that_a_new_list_revokes_loses_its_link_while_up_runs() {
         .revoke(&serial, Reason::KeyCompromise, SystemTime::now());
     revoked.expect("a revocation");
     stage.publish();
-    is_taken_down(&stage, "ric");
+    is_recorded(&stage, "ric", Direction::Inbound, Refuser::Us, "revoked");
+    is_gone(&stage, "ric");
 }
 
 /// A root that was taken out of its file was trusted until the next restart of `up`.
@@ -362,9 +363,8 @@ fn a_peer_below_a_root_that_is_taken_out_loses_its_link_while_up_runs() {
     let roots = stage.path().join("both.crt.pem");
     let first = std::fs::read_to_string(stage.path().join("ca.crt.pem")).expect("a file");
     std::fs::write(&roots, first + &other.root().to_pem()).expect("a file");
-    let (ric, _cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
+    let (_ric, _cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
     stage.stands("cu");
     std::fs::write(&roots, other.root().to_pem()).expect("a file");
     is_taken_down(&stage, "ric");
-    is_reported_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Us, "unknown-ca");
 }

@@ -73,13 +73,13 @@ fn again(host: &IpsecHost, means: Means, before: &Credentials, overdue: &Overdue
     let has_lost_a_root = credentials.lacks_a_root_of(before);
     if host.files.engine == IkeEngine::Strongswan && (has_lost_a_root || !credentials.has_lists_of(before)) {
         let names: Vec<_> = links.into_iter().map(|link| link.name).collect();
-        let standing = drive::standing(&mut client, &names).map_err(failed)?;
+        let old = drive::established(&mut client, &names).map_err(failed)?;
         if has_lost_a_root {
             // charon would authenticate peers anew by the roots that it knew when the IKE_SA began.
-            overdue.replace(&standing, Duration::ZERO);
+            overdue.replace(&old, Duration::ZERO);
         } else {
-            overdue.replace(&standing, REPLACED);
-            drive::reauthenticate(&mut client, &standing).map_err(failed)?;
+            overdue.replace(&old, REPLACED);
+            drive::reauthenticate(&mut client, &old).map_err(failed)?;
         }
     }
     Ok(credentials)

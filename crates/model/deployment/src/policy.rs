@@ -157,8 +157,8 @@ impl Policy {
         }
     }
 
-    /// What the certificates of IPsec links and their revocation lists may be signed with: the
-    /// chain's schemes, and those of the AUTH payload. Where a peer must prove itself by a
+    /// Schemes that certificates of IPsec links and their revocation lists may be signed with: the
+    /// chain's, and those of the AUTH payload. Where a peer must prove itself by a
     /// post-quantum signature, post-quantum ones alone.
     #[must_use]
     pub fn ipsec_chain_signatures(&self) -> Vec<SignatureScheme> {

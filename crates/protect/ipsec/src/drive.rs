@@ -94,7 +94,7 @@ pub fn take_down(client: &mut Client, connections: &[String], patience: Duration
 /// # Errors
 ///
 /// Fails if charon does not answer.
-pub fn standing(client: &mut Client, connections: &[String]) -> Result<Vec<IkeSa>, Error> {
+pub fn established(client: &mut Client, connections: &[String]) -> Result<Vec<IkeSa>, Error> {
     let mut sas = list_sas(client)?;
     sas.retain(|sa| sa.stands() && connections.contains(&sa.connection));
     Ok(sas)

@@ -34,7 +34,7 @@ fn a_root_that_has_ended_is_trusted_no_more_but_by_a_certificate_that_continues_
     let ended = authority.certificate_until(2021);
     let why = Failure::Authentication("the root behind its certificate is outside its dates");
     assert_eq!(refused(&authority, None, trusting(vec![ended.clone()])), Some(why));
-    // A successor of another name beside it changes nothing.
+    // A successor of another name next to it changes nothing.
     let successor = Authority::new(Algorithm::Ed25519).below(Algorithm::EcdsaP256, true);
     let both = trusting(vec![ended.clone(), successor.certificate()]);
     assert!(refused(&authority, None, both).is_some());
