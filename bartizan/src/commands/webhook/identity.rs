@@ -21,8 +21,10 @@ pub(super) struct Identity {
 
 struct Current {
     server: AdmissionServer,
-    /// The files as they were when they were last read, well or not.
+    /// The files as they were when they were last read well.
     files: [Option<Stamp>; 2],
+    /// Why they could not be read since; logged once.
+    failed: Option<String>,
 }
 
 /// By which a file is known to be another: volumes of Secrets are replaced by links, so its inode is too.
@@ -42,7 +44,11 @@ impl Identity {
         Ok(Self {
             certificate,
             key,
-            current: Mutex::new(Current { server, files }),
+            current: Mutex::new(Current {
+                server,
+                files,
+                failed: None,
+            }),
         })
     }
 
@@ -61,23 +67,29 @@ impl Identity {
         (current.server.not_after() <= now).then_some("the certificate has ended")
     }
 
-    /// Reads files that have changed. One that is half written leaves what was there, and is logged.
+    /// Reads files that have changed, each time until it succeeds: the cause may end without another
+    /// change. One that is half written leaves what was there, and is logged.
     pub(super) fn refresh(&self) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let files = [stamp(&self.certificate), stamp(&self.key)];
         if files == current.files {
             return;
         }
-        current.files = files;
         match AdmissionServer::load(&self.certificate, &self.key) {
-            Ok(server) if server.shows_the_same_as(&current.server) => {}
             Ok(server) => {
-                announce(&server);
-                current.server = server;
+                (current.files, current.failed) = (files, None);
+                if !server.shows_the_same_as(&current.server) {
+                    announce(&server);
+                    current.server = server;
+                }
             }
             Err(error) => {
-                let hint = error.hint().unwrap_or_default();
-                tracing::error!(%error, hint, "the changed certificate cannot be used: the one before is kept");
+                let cause = error.to_string();
+                if current.failed.as_ref() != Some(&cause) {
+                    let hint = error.hint().unwrap_or_default();
+                    tracing::error!(%error, hint, "the changed certificate cannot be used: the one before is kept");
+                    current.failed = Some(cause);
+                }
             }
         }
     }
@@ -97,4 +109,56 @@ fn announce(server: &AdmissionServer) {
 fn stamp(file: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(file).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+#[cfg(all(test, feature = "full"))]
+mod tests {
+    use std::fs::File;
+
+    use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
+
+    use super::*;
+
+    /// A failure whose cause ended without another change of the files, as a full table of
+    /// descriptors does, kept the certificate of before until it ended.
+    #[test]
+    fn a_changed_certificate_that_could_not_be_read_is_read_again() {
+        let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let options = InitOptions::new(Algorithm::EcdsaP256);
+        let mut authority = Authority::init(&folder.path().join("ca"), options, now).unwrap();
+        let [certificate, key] = ["tls.crt", "tls.key"].map(|name| folder.path().join(name));
+        let write = |file: &Path, text: &str| {
+            fs::write(file, text).unwrap();
+            File::options()
+                .write(true)
+                .open(file)
+                .unwrap()
+                .set_modified(now)
+                .unwrap();
+        };
+        let mut issue = || {
+            let leaf = Leaf::new("webhook").unwrap().dns("webhook.test").unwrap();
+            let issued = authority.issue(&leaf, now).unwrap();
+            (issued.chain_pem(), issued.key_pem().unwrap())
+        };
+        let (chain, private) = issue();
+        write(&certificate, &chain);
+        write(&key, &private);
+        let identity = Identity::load(certificate.clone(), key.clone()).unwrap();
+        let (chain, private) = issue();
+        write(&certificate, &chain);
+        write(&key, &"-".repeat(private.len()));
+        identity.refresh();
+        let is_new = || {
+            let new = AdmissionServer::load(&certificate, &key).unwrap();
+            identity.current.lock().unwrap().server.shows_the_same_as(&new)
+        };
+        // The same stamp: nothing but another attempt finds it.
+        let before = [stamp(&certificate), stamp(&key)];
+        write(&key, &private);
+        assert_eq!([stamp(&certificate), stamp(&key)], before);
+        assert!(!is_new());
+        identity.refresh();
+        assert!(is_new());
+    }
 }
