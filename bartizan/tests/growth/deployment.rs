@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
+use std::process::Command;
 
 use super::capture::connections;
-use super::stage::grows_with;
+use super::stage::{grows, grows_with};
 
 /// Exit codes of a check: without and with findings.
 const CHECKED: &[i32] = &[0, 1];
@@ -144,17 +145,44 @@ fn check_of_sites_against_standards_grows_with_their_number() {
     );
 }
 
+/// A hub whose first node is redirected.
+fn redirected(count: usize) -> String {
+    let listener = "listen: '127.0.0.1:8002'";
+    hub(count).replacen(listener, "listen: '127.0.0.1:15001', transparent: true", 1)
+}
+
+mod as_root {
+    use super::*;
+
+    /// Each step once more finds what it wants to be there.
+    const STEPS: &str = "set -e
+        ip link set lo up
+        ip address add 10.0.0.1/32 dev lo
+        for step in install install show; do
+            \"$1\" sidecar redirect $step \"$2\" --node n0 --user nobody
+        done
+        \"$1\" sidecar redirect remove";
+
+    #[test]
+    fn redirect_is_installed_compared_and_removed_in_time_that_grows_with_its_peers() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("core.yaml");
+        grows("redirect install, show and remove", 125, &[0], |size| {
+            std::fs::write(&path, redirected(size)).unwrap();
+            let mut command = Command::new("unshare");
+            let shell = ["--net", "sh", "-c", STEPS, "sh", env!("CARGO_BIN_EXE_bartizan")];
+            command.args(shell).arg(&path);
+            command
+        });
+    }
+}
+
 #[test]
 fn rules_of_a_redirect_grow_with_its_peers() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("core.yaml");
     grows_with("redirect install --dry-run", 250, &[0], |size| {
-        let file = hub(size).replacen(
-            "listen: '127.0.0.1:8002'",
-            "listen: '127.0.0.1:15001', transparent: true",
-            1,
-        );
-        std::fs::write(&path, file).unwrap();
+        std::fs::write(&path, redirected(size)).unwrap();
         let command = "sidecar redirect install FILE --node n0 --user nobody --dry-run";
         let words = command
             .split(' ')
