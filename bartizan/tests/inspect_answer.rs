@@ -346,3 +346,55 @@ fn a_document_never_replaces_a_capture_or_a_deployment_file() {
     assert_eq!(std::fs::read(&capture).unwrap(), before);
     assert_eq!(std::fs::read_to_string(&deployment).unwrap(), "nodes: {}\n");
 }
+
+/// A limit of the evidence is no note that only a person reads.
+#[test]
+fn frames_without_their_tags_are_a_finding_in_every_output_and_in_the_exit_code() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/inspect/tests/data");
+    let capture = here.join("vlan-two-networks-sll2.pcap");
+    let capture = capture.to_str().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let out = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let documents = ["cbom", "sarif", "oscal", "html"];
+    let options = documents.map(|kind| [format!("--{kind}"), out(kind)]);
+    let options: Vec<&str> = options.iter().flatten().map(String::as_str).collect();
+    let output = inspect(&[&["-q", capture][..], &options].concat(), None);
+    assert_eq!(output.status.code(), Some(1));
+    for kind in documents {
+        let document = std::fs::read_to_string(out(kind)).unwrap();
+        assert!(document.contains("loses VLAN tags"), "{kind}");
+    }
+    let cbom: Value = serde_json::from_slice(&std::fs::read(out("cbom")).unwrap()).unwrap();
+    assert_eq!(cbom["compositions"][0]["aggregate"], "incomplete");
+    for arguments in [
+        &[capture][..],
+        &["--json", capture],
+        &["--fail-on", "critical", capture],
+    ] {
+        let output = inspect(arguments, Some("400"));
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("loses VLAN tags"), "{text}");
+    }
+}
+
+#[test]
+fn a_capture_that_is_given_twice_counts_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let copy = scratch.path().join("copy.pcap");
+    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../crates/prove/wire/tests/data")
+        .join(CAPTURES[4]);
+    std::fs::copy(from, &copy).unwrap();
+    let copy = copy.to_str().unwrap();
+    let once = json(CAPTURES[4]);
+    for again in [CAPTURES[4], copy] {
+        let output = inspect(&["--json", CAPTURES[4], again], None);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["files"].as_array().unwrap().len(), 1);
+        assert_eq!(report["files"][0]["links"], once["links"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("it counts once"));
+        let timed = inspect(&["--timing", "--csv", CAPTURES[0], CAPTURES[0]], None);
+        assert_eq!(timed.stdout, inspect(&["--timing", "--csv", CAPTURES[0]], None).stdout);
+    }
+}

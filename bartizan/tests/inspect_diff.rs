@@ -76,7 +76,7 @@ fn links_that_appear_and_vanish_are_reported_and_a_vulnerable_one_that_appears_i
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("summary: 0 worse, 1 appeared, 1 vanished"), "{text}");
-    assert!(text.contains("of what appeared 1 is vulnerable"), "{text}");
+    assert!(text.contains("of what appeared 1 is not shown to be safe"), "{text}");
 }
 
 #[test]
@@ -135,4 +135,44 @@ fn a_capture_called_diff_is_read_by_its_place() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).starts_with("./diff: 44 packets"), "{}", stdout(&output));
     assert_eq!(inspect(scratch.path(), &["diff"]).status.code(), Some(64));
+}
+
+#[test]
+fn dates_that_show_nothing_or_networks_that_look_like_one_are_not_compared_for_the_better() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(
+        scratch.path().join("none.json"),
+        r#"{"schema": "bartizan-inspect/1", "files": []}"#,
+    )
+    .unwrap();
+    let report = report("e2-flexric-kpm.pcap");
+    write(scratch.path(), "some.json", &report);
+    let nothing = "limit:  before and after: nothing was seen that carries data";
+    let output = inspect(scratch.path(), &["diff", "none.json", "none.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains(nothing), "{}", stdout(&output));
+    // All that was there may be in what the second date does not show.
+    let output = inspect(scratch.path(), &["diff", "some.json", "none.json", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["changes"][0]["change"], "worse");
+    assert_eq!(document["limits"][0]["after"], true);
+    let [mut before, mut after] = [report.clone(), report];
+    let untagged = json!({
+        "concern": "unproven",
+        "because": "of LINUX_SLL2 (`tcpdump -i any`), which loses VLAN tags: networks with the same addresses look like one",
+        "example": null,
+    });
+    for report in [&mut before, &mut after] {
+        report["files"][0]["findings"]
+            .as_array_mut()
+            .unwrap()
+            .push(untagged.clone());
+    }
+    after["files"][0]["links"][0]["confidentiality"]["verdict"] = "quantum-safe".into();
+    write(scratch.path(), "monday.json", &before);
+    write(scratch.path(), "friday.json", &after);
+    let output = inspect(scratch.path(), &["diff", "monday.json", "friday.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("0 better, 1 changed"), "{}", stdout(&output));
 }

@@ -14,10 +14,11 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_deployment::Deployment;
+use bartizan_follow::distinct::Distinct;
 use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
 use bartizan_inspect::json::Layout;
-use bartizan_inspect::text::{self, Colour};
+use bartizan_inspect::text::{self, Colour, counted, printable};
 use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, coverage_csv, json, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
@@ -40,7 +41,7 @@ use crate::{Failure, Outcome};
     bartizan inspect sbi.pcap --ledger ledgers/    with all ledgers of a folder\n  \
     bartizan inspect sbi.pcap --coverage > all.csv  every conversation: bytes, read or not, why\n  \
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
-    timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
+    timeout 60 tcpdump -i eth0 -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n  \
     bartizan inspect --part 1/8 sbi.pcap > 1.evidence  for a report from parts that several workers read\n  \
     bartizan inspect --merge *.evidence            that report (docs/inspect-parts.md)\n  \
@@ -193,6 +194,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.reads {
         return reads(args.json);
     }
+    // A merge refuses evidence that is given twice, and files that are followed still grow.
+    let given = match args.merge || args.live.is_live() {
+        true => args.files.clone(),
+        false => Distinct::of(&args.files).warned(),
+    };
     if let Some(number) = args.part {
         let asked = part::Asked {
             number,
@@ -200,7 +206,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             limits: Shares::of(args.memory, Detail::Links).limits,
             out: args.evidence.as_deref(),
         };
-        return part::run(&args.files, asked);
+        return part::run(&given, asked);
     }
     if args.timing {
         let form = match (args.json, args.csv) {
@@ -208,7 +214,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             (false, true) => timing::Form::Csv,
             (false, false) => timing::Form::Text,
         };
-        return timing::run(&args.files, form, Shares::of(args.memory, Detail::Links).limits);
+        return timing::run(&given, form, Shares::of(args.memory, Detail::Links).limits);
     }
     if args.live.is_live() {
         return follow::run(args);
@@ -239,7 +245,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             reports.push(report);
         }
     }
-    for file in args.files.iter().filter(|_| !args.merge) {
+    for file in given.iter().filter(|_| !args.merge) {
         // One bad file must not cost what the others say.
         match inspect_file(file, known, detail, args.memory, inventory.as_mut()) {
             Ok(report) => {
@@ -308,7 +314,8 @@ fn conclude(
             Some("1.6") => Version::V1_6,
             _ => Version::V1_7,
         };
-        write_document(path, &format!("{:#}\n", version.write(inventory.document())))?;
+        let limits = reports.iter().flat_map(limits);
+        write_document(path, &format!("{:#}\n", version.write(inventory.document(limits))))?;
     }
     if let Some(path) = &args.html {
         write_document(path, &page::render(reports, deployment))?;
@@ -320,6 +327,15 @@ fn conclude(
         write_document(path, &oscal::render(reports, SystemTime::now())?)?;
     }
     Ok(())
+}
+
+/// Limits of a report's evidence, as the bill of materials states them.
+fn limits(report: &Report) -> impl Iterator<Item = String> {
+    let limits = report.findings().into_iter().filter(Finding::leaves_out);
+    limits.map(|limit| {
+        let count = counted(limit.count, limit.unit);
+        printable(&format!("{}: {count}: {}", report.name(), limit.because))
+    })
 }
 
 /// Writes the reports to what standard output is.

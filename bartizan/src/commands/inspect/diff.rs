@@ -15,9 +15,11 @@ use crate::{Failure, Outcome};
 /// Compare links between two dates: which appeared, disappeared, got better and got worse.
 ///
 /// A link is known again by its interface and its ends: the nodes of the deployment file, or else addresses. Worse is a
-/// verdict or an answer that fell, from whatever it was, and what is no longer shown; a vulnerable link that appeared counts as well.
+/// verdict or an answer that fell, from whatever it was, and what is no longer shown. A link that
+/// appeared counts as well unless it is shown to be quantum-safe, and so does a limit of the evidence, as of
+/// packets that were dropped: something may have got worse behind it.
 ///
-/// Exit codes: 0 nothing got worse, 1 something did, 2 a file could not be read to its end.
+/// Exit codes: 0 nothing got worse, 1 something did or may have, 2 a file could not be read to its end or compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan inspect diff monday.pcap tuesday.pcap\n  \
@@ -66,19 +68,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         keys: &keys::read(&args.keylog, &args.ike_keys)?,
     };
     let links = |path| links(path, known, args.memory);
-    let changes = diff::compare(links(&args.before)?, links(&args.after)?);
-    let worse = diff::worse(&changes);
+    let compared = diff::compare(links(&args.before)?, links(&args.after)?);
     let [before, after] = [&args.before, &args.after].map(|path| path.display().to_string());
     let text = if args.json {
-        let document = Document::new(&before, &after, &changes);
+        let document = Document::new(&before, &after, &compared);
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::new)?;
         text.push('\n');
         text
     } else {
-        diff::render(&before, &after, &changes)
+        diff::render(&before, &after, &compared)
     };
     super::print(&text)?;
-    Ok(if worse > 0 { Outcome::Finding } else { Outcome::Clean })
+    Ok(if compared.worse() > 0 {
+        Outcome::Finding
+    } else {
+        Outcome::Clean
+    })
 }
 
 /// The links of a capture, or of a document made from one. Reading takes half of these bytes, and

@@ -7,6 +7,7 @@
 
 pub mod damage;
 pub mod delivery;
+pub mod distinct;
 pub mod event_writer;
 pub mod folder;
 mod input;

@@ -52,7 +52,8 @@ impl Answer {
         let mut findings: Vec<Finding> = Vec::new();
         for finding in reports.iter().flat_map(Report::findings) {
             let alike = |known: &&mut Finding| {
-                (known.concern, known.unit, &known.because) == (finding.concern, finding.unit, &finding.because)
+                (known.concern, known.unit, &known.because, known.remedy)
+                    == (finding.concern, finding.unit, &finding.because, finding.remedy)
             };
             match findings.iter_mut().find(alike) {
                 Some(known) => known.count += finding.count,

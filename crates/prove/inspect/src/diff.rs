@@ -6,7 +6,7 @@ mod text;
 
 use serde::Serialize;
 
-pub use compare::{Change, Step, Verdict, compare};
+pub use compare::{Change, Comparison, Limit, Step, Verdict, compare};
 pub use record::{Error, Key, LinkRecord, Links, Statement, of_report, parse};
 pub use text::render;
 
@@ -16,27 +16,22 @@ pub struct Document<'a> {
     schema: &'static str,
     before: &'a str,
     after: &'a str,
+    limits: &'a [Limit],
     changes: &'a [Change],
     worse: usize,
 }
 
 impl<'a> Document<'a> {
-    /// Document of the changes that `compare` gave, between the captures or reports with these
-    /// names.
+    /// Document of a comparison between the captures or reports with these names.
     #[must_use]
-    pub fn new(before: &'a str, after: &'a str, changes: &'a [Change]) -> Self {
+    pub fn new(before: &'a str, after: &'a str, compared: &'a Comparison) -> Self {
         Self {
             schema: "bartizan-inspect-diff/1",
             before,
             after,
-            changes,
-            worse: worse(changes),
+            limits: &compared.limits,
+            changes: &compared.changes,
+            worse: compared.worse(),
         }
     }
-}
-
-/// Number of the changes that are for the worse.
-#[must_use]
-pub fn worse(changes: &[Change]) -> usize {
-    changes.iter().filter(|change| change.is_for_the_worse()).count()
 }

@@ -6,7 +6,7 @@ use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
-use crate::remedy::{self, MEMORY, NOTHING, OTHERS, Remedy, Severity, WHOLE};
+use crate::remedy::{self, BUFFER, KEYS, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -49,7 +49,8 @@ impl Finding {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     findings: Vec<Finding>,
-    places: HashMap<(Concern, String), usize>,
+    /// By concern, reason, and the entry of the remedy: two interfaces have two remedies.
+    places: HashMap<(Concern, String, &'static str), usize>,
     /// Connections, or links, with a finding of a kind beyond [`KINDS`].
     beyond: u64,
 }
@@ -58,7 +59,7 @@ impl Gathered {
     pub(crate) fn add(&mut self, conversation: &Conversation) {
         const UNIT: &str = "connection";
         let posture = &conversation.posture;
-        let kind = Some(posture.kind);
+        let place = Place::from(posture);
         for (concern, judgement) in [
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
@@ -73,7 +74,7 @@ impl Gathered {
                     concern,
                     judgement.because(),
                     UNIT,
-                    remedy::remedy(concern, kind),
+                    remedy::remedy(concern, place),
                     example,
                 );
             }
@@ -84,12 +85,12 @@ impl Gathered {
             && posture.stayed.answer() == Answer::No
         {
             let example = || example(conversation, posture.stayed.sources());
-            let remedy = remedy::remedy(Concern::Regression, kind);
+            let remedy = remedy::remedy(Concern::Regression, place);
             self.found(Concern::Regression, posture.stayed.because(), UNIT, remedy, example);
         }
         if posture.kind.carries_data() && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             let example = || example(conversation, judgement.sources());
-            let remedy = remedy::remedy(Concern::Unproven, kind);
+            let remedy = remedy::remedy(Concern::Unproven, place);
             self.found(Concern::Unproven, judgement.because(), UNIT, remedy, example);
         }
         for hole in &posture.holes {
@@ -101,7 +102,7 @@ impl Gathered {
         }
         for contradiction in &posture.contradictions {
             let example = || example(conversation, &contradiction.sources);
-            let remedy = remedy::remedy(Concern::Contradiction, kind);
+            let remedy = remedy::remedy(Concern::Contradiction, place);
             self.found(Concern::Contradiction, &contradiction.what, UNIT, remedy, example);
         }
     }
@@ -114,7 +115,8 @@ impl Gathered {
         remedy: Remedy,
         example: impl FnOnce() -> String,
     ) {
-        let key = (concern, because.to_owned());
+        let entry = remedy.changes.first().map_or(remedy.what, |change| change.entry);
+        let key = (concern, because.to_owned(), entry);
         if let Some(&place) = self.places.get(&key) {
             self.findings[place].count += 1;
         } else if self.findings.len() < KINDS {
@@ -171,16 +173,62 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
         }
     }
     if report.coverage().wanted() == 0 {
-        let because = "nothing was seen that carries data: this capture shows nothing of any link";
-        unproven(1, "capture", because.to_owned(), NOTHING);
+        unproven(1, "capture", NOTHING_SEEN.to_owned(), NOTHING);
     }
     for omission in omissions(report) {
         unproven(omission.count, omission.unit, omission.because(), MEMORY);
+    }
+    for (count, unit, because, remedy) in limits(report) {
+        unproven(count, unit, because.to_owned(), remedy);
     }
     let because = format!("for reasons beyond the {KINDS} distinguished");
     unproven(beyond, "link or connection", because, OTHERS);
     findings.sort_by_key(|finding| (finding.severity(), finding.concern));
     findings
+}
+
+/// Reason where two networks may look like one.
+pub(crate) const UNTAGGED: &str =
+    "of LINUX_SLL2 (`tcpdump -i any`), which loses VLAN tags: networks with the same addresses look like one";
+
+/// Reason where packets are cut.
+pub(crate) const SNAPPED: &str = "captured in part only: nothing is said of the rest";
+
+/// Reason where a capture shows nothing.
+pub(crate) const NOTHING_SEEN: &str = "nothing was seen that carries data: this capture shows nothing of any link";
+
+/// Limits of the evidence: no verdict reaches behind them.
+fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 6] {
+    let (totals, summary) = (report.totals(), report.summary());
+    [
+        (
+            summary.refused_by_size,
+            "connection",
+            "refused, or perhaps so, by the length of an encrypted record: two octets of data, or a close_notify of an \
+             unused connection, look alike",
+            KEYS,
+        ),
+        (
+            summary.with_gaps,
+            "connection",
+            "bytes are missing from the capture: nothing is said of them",
+            BUFFER,
+        ),
+        (totals.snapped, "packet", SNAPPED, WHOLE),
+        (totals.untagged, "packet", UNTAGGED, TAGS),
+        (
+            report.dropped_at_capture(),
+            "packet",
+            "dropped by the capturing host, as the capture itself says: nothing is said of them",
+            BUFFER,
+        ),
+        (
+            report.by_ledgers().lost,
+            "record",
+            "lost by the ledgers, as they say themselves: nothing is said of them",
+            LEDGER,
+        ),
+    ]
 }
 
 /// Things of one kind that memory had no room for, and the packet from which on.
@@ -241,8 +289,8 @@ fn by_link(report: &Report) -> Gathered {
         for objection in &link.objections {
             if report.listed().is_some() || objection.concern == Concern::Downgrade {
                 let example = || between(link, &objection.sources);
-                let kind = remedy::kind_of(link, objection.concern);
-                let remedy = remedy::remedy(objection.concern, kind);
+                let place = Place::of_link(link, objection.concern);
+                let remedy = remedy::remedy(objection.concern, place);
                 gathered.found(objection.concern, &objection.because, "link", remedy, example);
             }
         }
@@ -250,7 +298,7 @@ fn by_link(report: &Report) -> Gathered {
     let listed = report.listed().unwrap_or_default();
     for name in report.network().unseen.iter().filter_map(|&place| listed.get(place)) {
         let because = "in the deployment file, and not in the capture";
-        let remedy = remedy::remedy(Concern::Unseen, None);
+        let remedy = remedy::remedy(Concern::Unseen, Place::default());
         gathered.found(Concern::Unseen, because, "link", remedy, || name.clone());
     }
     gathered
@@ -282,33 +330,6 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         summary.begun_before,
         "connection",
         "set up before the capture began: restart an end, or its sidecar, to see handshakes",
-    );
-    note(
-        summary.refused_by_size,
-        "connection",
-        "refused, or perhaps so, by the length of an encrypted record: two octets of data, or a close_notify of an unused connection, look alike",
-    );
-    note(summary.with_gaps, "connection", "bytes are missing from the capture");
-    note(
-        totals.snapped,
-        "packet",
-        "captured in part only (`tcpdump -s 0` takes them whole)",
-    );
-    note(
-        totals.untagged,
-        "packet",
-        "of LINUX_SLL2 (`tcpdump -i any`), which loses VLAN tags: networks with the same addresses look like one. Capture on a named \
-         interface, or with `-y LINUX_SLL`",
-    );
-    note(
-        report.dropped_at_capture(),
-        "packet",
-        "dropped by the capturing host, as the capture itself says",
-    );
-    note(
-        report.by_ledgers().lost,
-        "record",
-        "lost by the ledgers, as they say themselves",
     );
     let refusals = &report.by_ledgers().refusals;
     for (kind, count) in refusals.iter().take(REFUSALS) {

@@ -1,7 +1,10 @@
 //! Severity of a finding, its remedy, and the frameworks that ask for it.
 
-use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
+mod interface;
+
+use bartizan_posture::{Concern, HoleKind, Judgement, Kind, Link, Posture, Verdict};
 use bartizan_registry::{Asked, FRAMEWORKS, Means, Subject, asked};
+use bartizan_wire::datagrams::Named;
 use serde::Serialize;
 
 bartizan_registry::named! {
@@ -105,13 +108,6 @@ impl Remedy {
         }
     }
 
-    const fn asked_by(self, clause: &'static str) -> Self {
-        Self {
-            clause: Some(clause),
-            ..self
-        }
-    }
-
     /// The frameworks among those that ask that the remedy meets, and those that it does not; none
     /// where it names no algorithms.
     #[must_use]
@@ -153,24 +149,66 @@ impl Remedy {
     }
 }
 
+/// Subject of a finding, as far as one thing is known to be it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place<'a> {
+    pub(crate) kind: Option<Kind>,
+    /// Name of its interface.
+    pub(crate) interface: Option<&'static str>,
+    pub(crate) confidentiality: Option<&'a Judgement>,
+}
+
+impl<'a> Place<'a> {
+    /// Subject of a concern about a link: the kind is that of the first part that shows it.
+    pub(crate) fn of_link(link: &'a Link, concern: Concern) -> Self {
+        let (confidentiality, authenticity) = (link.confidentiality.verdict(), link.authenticity.verdict());
+        let phase = link.phases.iter().find(|phase| match concern {
+            Concern::Authenticity => phase.authenticity == authenticity,
+            _ => phase.confidentiality == confidentiality,
+        });
+        Self {
+            kind: phase.map(|phase| phase.kind),
+            interface: link.interface.map(|interface| interface.name),
+            confidentiality: Some(&link.confidentiality),
+        }
+    }
+}
+
+impl<'a> From<&'a Posture> for Place<'a> {
+    fn from(posture: &'a Posture) -> Self {
+        Self {
+            kind: Some(posture.kind),
+            interface: posture.interface.map(|interface| interface.name),
+            confidentiality: Some(&posture.confidentiality),
+        }
+    }
+}
+
 /// Every remedy there is, as often as something has it.
 pub fn remedies() -> impl Iterator<Item = Remedy> {
     let kinds = || Kind::all().map(Some).chain([None]);
+    let places = move || {
+        kinds().flat_map(|kind| {
+            interface::names().map(move |interface| Place {
+                kind,
+                interface,
+                confidentiality: None,
+            })
+        })
+    };
     let of_concerns = Concern::ALL
         .into_iter()
-        .flat_map(move |concern| kinds().map(move |kind| remedy(concern, kind)));
+        .flat_map(move |concern| places().map(move |place| remedy(concern, place)));
     let of_holes = HoleKind::ALL.into_iter().map(of_hole);
-    of_concerns.chain(of_holes).chain([WHOLE, MEMORY, OTHERS])
+    of_concerns
+        .chain(of_holes)
+        .chain([WHOLE, NOTHING, BUFFER, TAGS, KEYS, LEDGER, MEMORY, OTHERS])
 }
 
 const DEPLOYMENT: &str = "the deployment file";
 const SWANCTL: &str = "swanctl.conf";
 const OPENSSL: &str = "openssl.cnf";
 
-const SIDECAR: &[Change] = &[Change {
-    file: DEPLOYMENT,
-    entry: "{ kind: SBI, between: [A, B], with: sidecar }",
-}];
 const HYBRID: &[Change] = &[Change {
     file: DEPLOYMENT,
     entry: "policy: hybrid",
@@ -196,6 +234,11 @@ const SSH_METHODS: &[Change] = &[Change {
     entry: "KexAlgorithms mlkem768x25519-sha256",
 }];
 
+const GROUPS: &[Change] = &[Change {
+    file: OPENSSL,
+    entry: "Groups = X25519MLKEM768",
+}];
+
 const RUN_SIDECAR: &str = "bartizan sidecar FILE --node A";
 const RUN_UP: &str = "bartizan up FILE --node A";
 const CHECK: &str = "bartizan check FILE";
@@ -206,10 +249,22 @@ pub(crate) const WHOLE: Remedy = Remedy::new("capture whole packets (`tcpdump -s
     .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
 
 /// For a capture that shows nothing.
-pub(crate) const NOTHING: Remedy = Remedy::new(
-    "capture where and while the interfaces carry traffic: look at the interface, the filter and the peers' own logs",
-)
-.run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+pub(crate) const NOTHING: Remedy = Remedy::new("capture where and while they carry traffic; check the filter")
+    .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+
+/// For packets that are missing from the capture.
+pub(crate) const BUFFER: Remedy = Remedy::new("capture on a host that keeps up, with a larger buffer (`tcpdump -B`)")
+    .run("tcpdump -B 65536 -s 0 -i INTERFACE -w capture.pcap");
+
+/// For frames without their VLAN tags.
+pub(crate) const TAGS: Remedy = Remedy::new("capture on a named interface, or with `-y LINUX_SLL`")
+    .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+
+/// For what only keys show.
+pub(crate) const KEYS: Remedy = Remedy::new("give a key log (`--keylog`), or ledgers (`--ledger`)");
+
+/// For records that ledgers lost.
+pub(crate) const LEDGER: Remedy = Remedy::new("give ledgers room on their disk, and a disk that keeps up");
 
 /// For what memory had no room for.
 pub(crate) const MEMORY: Remedy =
@@ -218,14 +273,14 @@ pub(crate) const MEMORY: Remedy =
 /// For findings of kinds beyond those that are distinguished.
 pub(crate) const OTHERS: Remedy = Remedy::new("mend the others first");
 
-/// Remedy of a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for
-/// exposures above the transport.
-pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
+/// Remedy of a finding. [`of_hole`] has it for exposures above the transport.
+pub(crate) fn remedy(concern: Concern, place: Place<'_>) -> Remedy {
+    let kind = place.kind;
     match concern {
         // The frameworks are about algorithms: none says anything of what is sent in plaintext.
-        Concern::ReadableNow => readable(kind),
-        Concern::Confidentiality => classical(kind).about(Subject::KeyExchange).by(Means::HybridMlKem768),
-        Concern::Authenticity => forgeable(kind),
+        Concern::ReadableNow => readable(place),
+        Concern::Confidentiality => classical(place).about(Subject::KeyExchange).by(Means::HybridMlKem768),
+        Concern::Authenticity => forgeable(place),
         Concern::Regression => Remedy::new("propose the additional key exchange for CHILD_SAs too")
             .writing(ESP_PROPOSALS)
             .run(LOAD)
@@ -242,10 +297,9 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
             .run("bartizan check FILE --interfaces"),
         Concern::Unseen => Remedy::new("capture where it passes, or take it out of the file")
             .run("bartizan inspect --interface INTERFACE --follow --deployment FILE"),
-        Concern::Unproven => unproven(kind),
-        Concern::AboveTransport => {
-            Remedy::new("carry it in TLS, and conceal or sign it by post-quantum algorithms").writing(SIDECAR)
-        }
+        Concern::Unproven => unproven(place),
+        Concern::AboveTransport => Remedy::new("carry it in TLS, and conceal or sign it by post-quantum algorithms")
+            .writing(interface::over_tcp(place.interface)),
         Concern::Contradiction if matches!(kind, Some(Kind::Ike | Kind::Esp)) => {
             Remedy::new("look for a cloned end, foreign ledger, wrong keys, forged packet")
         }
@@ -263,51 +317,35 @@ pub(crate) fn of_hole(kind: HoleKind) -> Remedy {
         HoleKind::ProxyCredentials => PROXY_BY_TLS,
         HoleKind::Tunnel => Remedy::new("capture behind the proxy too: what is in its streams passes there"),
         HoleKind::BehindProxy => Remedy::new("let the ends behind the proxy require X25519MLKEM768")
-            .writing(&[Change {
-                file: OPENSSL,
-                entry: "Groups = X25519MLKEM768",
-            }])
+            .writing(GROUPS)
             .about(Subject::KeyExchange)
             .by(Means::HybridMlKem768),
     }
 }
 
+/// For IKEv1, which has no post-quantum key exchange.
+const BY_VERSION_2: Remedy = Remedy::new("replace IKEv1 by IKEv2 with ML-KEM (`bartizan up`)")
+    .writing(&[
+        Change {
+            file: SWANCTL,
+            entry: "version = 2",
+        },
+        Change {
+            file: SWANCTL,
+            entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
+        },
+    ])
+    .run(RUN_UP);
+
 /// For secrets that a client sends to a proxy, and what it asks for.
 const PROXY_BY_TLS: Remedy = Remedy::new("reach the proxy by TLS with X25519MLKEM768");
 
-/// For what IPsec carries best, of an interface that the deployment file has by this entry.
-const fn by_ipsec(changes: &'static [Change]) -> Remedy {
-    Remedy::new("carry it in IPsec with ML-KEM (`bartizan up`)")
-        .writing(changes)
-        .run(RUN_UP)
-}
-
-fn readable(kind: Option<Kind>) -> Remedy {
-    match kind {
-        Some(Kind::ClearHttp1 | Kind::ClearHttp2) => Remedy::new("run a sidecar at both ends (`bartizan sidecar`)")
-            .writing(SIDECAR)
-            .run(RUN_SIDECAR)
-            .asked_by("TS 33.501 (13.1: SBI)"),
-        Some(Kind::ClearSctp) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N2, between: [A, B], with: ipsec }",
-        }])
-        .asked_by("TS 33.501 (9.2: N2; 9.4: Xn; 9.8: E1, F1); O-RAN SRCS (5.2.4: E2)"),
-        Some(Kind::GtpU) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N3, between: [A, B], with: ipsec }",
-        }])
-        .asked_by("TS 33.501 (9.3: N3; 9.4: Xn; 9.8: F1; 9.9: N9)"),
-        Some(Kind::Pfcp) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N4, between: [A, B], with: ipsec }",
-        }])
-        .asked_by("TS 33.501 (9.9: N4)"),
-        Some(Kind::GtpC) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N26, between: [A, B], with: ipsec }",
-        }])
-        .asked_by("TS 33.501 (9.5: N26)"),
+fn readable(place: Place<'_>) -> Remedy {
+    match place.kind {
+        Some(Kind::ClearHttp1 | Kind::ClearHttp2) => interface::by_sidecar(place.interface),
+        Some(kind @ (Kind::ClearSctp | Kind::GtpU | Kind::Pfcp | Kind::GtpC)) => {
+            interface::protected(kind, place.interface)
+        }
         Some(Kind::Esp | Kind::EspUnencrypted) => Remedy::new("propose AES-256-GCM for the CHILD_SA, and no NULL")
             .writing(ESP_PROPOSALS)
             .run(LOAD),
@@ -323,12 +361,15 @@ fn readable(kind: Option<Kind>) -> Remedy {
         Some(Kind::MacSec) => Remedy::new("key MACsec by MKA: it makes a new key at each start"),
         Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
         Some(Kind::Proxy(_)) => PROXY_BY_TLS,
+        Some(kind) if place.interface.and_then(interface::named).is_some() => {
+            interface::protected(kind, place.interface)
+        }
         _ => Remedy::new("encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest"),
     }
 }
 
-fn classical(kind: Option<Kind>) -> Remedy {
-    match kind {
+fn classical(place: Place<'_>) -> Remedy {
+    match place.kind {
         Some(Kind::Tls13) => Remedy::new("let both ends require X25519MLKEM768, or run sidecars")
             .writing(&[
                 Change {
@@ -353,34 +394,25 @@ fn classical(kind: Option<Kind>) -> Remedy {
                 },
             ])
             .run(RUN_SIDECAR),
-        Some(Kind::DtlsOverSctp) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N2, between: [A, B], with: ipsec }",
-        }]),
-        Some(Kind::IkeV1) => Remedy::new("replace IKEv1 by IKEv2 with ML-KEM (`bartizan up`)")
-            .writing(&[
-                Change {
-                    file: SWANCTL,
-                    entry: "version = 2",
-                },
-                Change {
-                    file: SWANCTL,
-                    entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
-                },
-            ])
-            .run(RUN_UP),
+        Some(Kind::DtlsOverSctp) => Remedy {
+            clause: None,
+            ..interface::protected(Kind::DtlsOverSctp, place.interface)
+        },
+        Some(Kind::IkeV1) => BY_VERSION_2,
         Some(Kind::Ike | Kind::IkeNotSeen | Kind::Esp) => {
             Remedy::new("add ML-KEM-768 as additional key exchange, or `bartizan up`")
                 .writing(IKE_PROPOSALS)
                 .run(LOAD)
         }
-        Some(Kind::Ssh) => Remedy::new("let both ends agree on mlkem768x25519-sha256").writing(SSH_METHODS),
+        Some(Kind::Ssh | Kind::SshOverSctp) => {
+            Remedy::new("let both ends agree on mlkem768x25519-sha256").writing(SSH_METHODS)
+        }
         _ => Remedy::new("let both ends require a post-quantum key exchange"),
     }
 }
 
-fn forgeable(kind: Option<Kind>) -> Remedy {
-    match kind {
+fn forgeable(place: Place<'_>) -> Remedy {
+    match place.kind {
         Some(Kind::Tls13 | Kind::TlsLegacy(_)) => {
             Remedy::new("give both ends ML-DSA certificates (`bartizan ca`), by TLS 1.3")
                 .run("bartizan ca issue --dir ca --name A --dns A --out certificates")
@@ -400,53 +432,67 @@ fn forgeable(kind: Option<Kind>) -> Remedy {
         Some(Kind::Ssh) => {
             Remedy::new("carry it in TLS or IPsec: SSH has no post-quantum host keys").about(Subject::Signature)
         }
-        Some(Kind::DtlsOverSctp) => Remedy::new("carry it in IPsec (`bartizan up`)")
-            .writing(&[Change {
-                file: DEPLOYMENT,
-                entry: "{ kind: N2, between: [A, B], with: ipsec }",
-            }])
-            .run(RUN_UP)
-            .about(Subject::Signature),
+        Some(Kind::DtlsOverSctp) => Remedy {
+            clause: None,
+            ..interface::protected(Kind::DtlsOverSctp, place.interface)
+        }
+        .about(Subject::Signature),
         _ => Remedy::new("authenticate both ends: sidecars and IPsec do"),
     }
 }
 
-fn unproven(kind: Option<Kind>) -> Remedy {
-    match kind {
-        Some(Kind::TlsNotSeen) => {
-            Remedy::new("restart an end, or its sidecar, to see handshakes").run("systemctl restart bartizan-sidecar@A")
-        }
-        Some(Kind::IkeNotSeen | Kind::Esp) => {
-            Remedy::new("set it up anew while capturing, or give ledgers (`--ledger`)")
-                .run("swanctl --rekey --ike NAME --reauth")
-        }
-        Some(Kind::SshNotSeen) => Remedy::new("reconnect while capturing, to see the key exchange"),
-        Some(Kind::Tls13 | Kind::TlsLegacy(_)) => {
+fn unproven(place: Place<'_>) -> Remedy {
+    let by_earlier_keys = place.confidentiality.is_some_and(Judgement::is_by_earlier_keys);
+    let not_seen = place
+        .confidentiality
+        .is_some_and(|judgement| judgement.verdict() == Verdict::NotSeen);
+    match place.kind {
+        Some(Kind::TlsNotSeen) => RESTART,
+        Some(Kind::Tls13 | Kind::TlsLegacy(_)) if not_seen => RESTART,
+        Some(Kind::QuicNotSeen | Kind::DtlsNotSeen | Kind::EapTlsNotSeen) => RECONNECT,
+        Some(Kind::Quic | Kind::Dtls(_) | Kind::DtlsOverSctp | Kind::EapTls) if not_seen => RECONNECT,
+        Some(Kind::Tls13 | Kind::Quic | Kind::Dtls(_) | Kind::DtlsOverSctp | Kind::EapTls) if by_earlier_keys => {
             Remedy::new("require a key exchange on resumption, and no early data").writing(&[Change {
                 file: OPENSSL,
                 entry: "Options = -AllowNoDHEKEX",
             }])
         }
-        Some(Kind::GtpU) => by_ipsec(&[Change {
-            file: DEPLOYMENT,
-            entry: "{ kind: N3, between: [A, B], with: ipsec }",
-        }]),
+        Some(Kind::Tls13 | Kind::Quic | Kind::Dtls(_) | Kind::EapTls) => {
+            Remedy::new("let both ends require X25519MLKEM768; replace an end that cannot").writing(GROUPS)
+        }
+        Some(Kind::TlsLegacy(_)) => classical(place),
+        Some(Kind::Ike) if place.confidentiality.is_some() && !not_seen => classical(place),
+        Some(Kind::IkeNotSeen | Kind::Ike | Kind::Esp) => {
+            Remedy::new("set it up anew while capturing, or give ledgers (`--ledger`)")
+                .run("swanctl --rekey --ike NAME --reauth")
+        }
+        Some(Kind::IkeV1) => BY_VERSION_2,
+        Some(Kind::SshNotSeen) => Remedy::new("reconnect while capturing, to see the key exchange"),
+        Some(Kind::Ssh | Kind::SshOverSctp) => classical(place),
+        Some(kind @ (Kind::GtpU | Kind::DtlsOverSctp | Kind::DtlsChunks)) => Remedy {
+            clause: None,
+            ..interface::protected(kind, place.interface)
+        },
         Some(Kind::MacSec | Kind::Mka) => {
             Remedy::new("key MACsec by `bartizan up`, and give its ledgers (`--ledger`)").run(RUN_UP)
+        }
+        Some(Kind::Named(Named::WireGuard)) => {
+            Remedy::new("replace it by IPsec with ML-KEM: its own X25519 is classical")
+                .writing(IKE_PROPOSALS)
+                .run(LOAD)
+        }
+        Some(Kind::Named(_) | Kind::Protected(_) | Kind::Proxy(_) | Kind::Eap) => {
+            Remedy::new("carry it in TLS or IPsec with ML-KEM: its own keys are not shown")
         }
         _ => Remedy::new("find out what it is, and carry it in TLS or IPsec with ML-KEM"),
     }
 }
 
-/// Kind that a concern about a link is about: that of the first part that shows it.
-pub(crate) fn kind_of(link: &Link, concern: Concern) -> Option<Kind> {
-    let (confidentiality, authenticity) = (link.confidentiality.verdict(), link.authenticity.verdict());
-    let phase = link.phases.iter().find(|phase| match concern {
-        Concern::Authenticity => phase.authenticity == authenticity,
-        _ => phase.confidentiality == confidentiality,
-    });
-    phase.map(|phase| phase.kind)
-}
+/// For TLS whose handshake is not in the capture.
+const RESTART: Remedy =
+    Remedy::new("restart an end, or its sidecar, to see handshakes").run("systemctl restart bartizan-sidecar@A");
+/// For handshakes of other carriers.
+const RECONNECT: Remedy = Remedy::new("reconnect while capturing, to see the handshake");
 
 /// Returns true if a capture that began after this was set up could show more: the note says how.
 pub(crate) fn begun_before(kind: Kind, confidentiality: Verdict) -> bool {
@@ -454,84 +500,4 @@ pub(crate) fn begun_before(kind: Kind, confidentiality: Verdict) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use bartizan_registry::FRAMEWORKS;
-
-    use super::*;
-
-    #[test]
-    fn each_concern_has_a_remedy_of_one_line_and_a_severity() {
-        for remedy in remedies() {
-            let what = remedy.what;
-            assert!(!what.is_empty() && what.len() <= 66 && !what.contains('\n'), "{what}");
-            for change in remedy.changes {
-                assert!(
-                    !change.entry.contains('\n') && change.file.len() + change.entry.len() < 80,
-                    "{change:?}"
-                );
-            }
-        }
-        for kind in [HoleKind::ProxyCredentials, HoleKind::Tunnel, HoleKind::BehindProxy] {
-            assert!(of_hole(kind).what.contains("proxy"), "{kind}");
-        }
-        assert_eq!(Severity::of(Concern::ReadableNow), Severity::Critical);
-        assert!(Severity::of(Concern::Confidentiality) < Severity::of(Concern::Authenticity));
-    }
-    #[test]
-    fn what_is_harvested_touches_what_frameworks_say_of_key_exchanges_and_what_is_forged_what_they_say_of_signatures() {
-        let harvested = remedy(Concern::Confidentiality, Some(Kind::Ike)).asked();
-        let forged = remedy(Concern::Authenticity, Some(Kind::Ike)).asked();
-        for (asked, first) in [(&harvested, "ML-KEM-1024"), (&forged, "ML-DSA-87")] {
-            assert_eq!(asked.len(), FRAMEWORKS.len());
-            assert!(asked[0].asks.starts_with(first), "{asked:?}");
-        }
-        // That the capture lacks something falls short of no framework.
-        assert!(remedy(Concern::Unproven, Some(Kind::TlsNotSeen)).asked().is_empty());
-        assert!(remedy(Concern::Contradiction, None).asked().is_empty());
-    }
-
-    #[test]
-    fn what_is_in_plaintext_is_asked_by_no_framework_about_algorithms_and_a_remedy_says_what_it_meets() {
-        for kind in Kind::all() {
-            assert!(remedy(Concern::ReadableNow, Some(kind)).asked().is_empty(), "{kind:?}");
-        }
-        let n4 = remedy(Concern::ReadableNow, Some(Kind::Pfcp)).lines();
-        assert_eq!(n4, ["asked by: TS 33.501 (9.9: N4)"]);
-        let [asked, meets] = &remedy(Concern::Confidentiality, Some(Kind::Tls13)).lines()[..] else {
-            panic!("two lines");
-        };
-        assert!(
-            asked.contains("NIST IR 8547 (draft, 2024-11, key establishment)"),
-            "{asked}"
-        );
-        assert!(meets.ends_with("; not CNSA 2.0"), "{meets}");
-        let [_, meets] = &remedy(Concern::Authenticity, Some(Kind::Tls13)).lines()[..] else {
-            panic!("two lines");
-        };
-        assert!(meets.contains("not CNSA 2.0"), "{meets}");
-    }
-
-    #[test]
-    fn a_known_protocol_is_not_to_be_found_out_and_a_file_is_loaded_by_the_program_that_reads_it() {
-        for kind in [Kind::MacSec, Kind::Mka] {
-            let what = remedy(Concern::Unproven, Some(kind)).what;
-            assert!(!what.contains("find out"), "{kind:?}: {what}");
-        }
-        let classical = remedy(Concern::Confidentiality, Some(Kind::Ike));
-        assert_eq!((classical.changes[0].file, classical.command), (SWANCTL, Some(LOAD)));
-        assert!(
-            remedy(Concern::Contradiction, Some(Kind::Ike))
-                .what
-                .contains("cloned end")
-        );
-    }
-
-    #[test]
-    fn the_file_of_a_remedy_is_that_of_the_protocol_at_hand() {
-        let file = |concern, kind| remedy(concern, Some(kind)).changes[0].file;
-        assert_eq!(file(Concern::Confidentiality, Kind::Ike), SWANCTL);
-        assert_eq!(file(Concern::Confidentiality, Kind::Tls13), OPENSSL);
-        assert_eq!(file(Concern::ReadableNow, Kind::ClearHttp2), DEPLOYMENT);
-        assert_eq!(file(Concern::Confidentiality, Kind::Ssh), "sshd_config, ssh_config");
-    }
-}
+mod tests;

@@ -23,6 +23,33 @@ fn worth(answered: &Answered) -> Vec<(Kind, Verdict)> {
         .collect()
 }
 
+/// Returns true if a finding with these words limits what the verdicts say.
+fn limited(answered: &Answered, words: &str) -> bool {
+    let findings = answered.report.findings();
+    findings
+        .iter()
+        .any(|finding| finding.leaves_out() && finding.because.contains(words))
+}
+
+#[test]
+fn the_length_of_a_capture_is_from_its_earliest_packet_to_its_latest() {
+    let mut frames = packets(include_bytes!("data/macsec-no-restart.pcap"));
+    let span = |frames: &[Owned]| {
+        let answered = Answered::of_packets(frames, &Known::nothing());
+        let totals = answered.report.totals();
+        let at = |seen: Option<bartizan_wire::Moment>| seen.map(|seen| seen.time.0);
+        [at(totals.first), at(totals.last)]
+    };
+    let sorted = span(&frames);
+    frames.reverse();
+    assert_eq!(span(&frames), sorted);
+    // A packet without a time is of no date.
+    frames[1].time.0 = 0;
+    assert_eq!(span(&frames), sorted);
+    frames.iter_mut().for_each(|frame| frame.time.0 = 0);
+    assert_eq!(span(&frames), [None, None]);
+}
+
 #[test]
 fn a_handshake_that_was_refused_behind_the_server_hello_says_nothing_of_a_link() {
     for (name, answered) in [
@@ -55,8 +82,8 @@ fn a_handshake_that_was_refused_behind_the_server_hello_says_nothing_of_a_link()
 }
 
 #[test]
-fn a_refusal_that_only_a_length_shows_has_a_note() {
-    let noted = |answered: &Answered| answered.report.notes().iter().any(|note| note.contains("two octets"));
+fn a_refusal_that_only_a_length_shows_is_a_limit_of_the_evidence() {
+    let noted = |answered: &Answered| limited(answered, "two octets");
     assert!(noted(&inspected!("tls-refused-nocert")));
     assert!(!noted(&inspected!("tls-refused-in-wolf")));
 }
@@ -77,6 +104,26 @@ fn a_key_share_whose_coefficients_are_not_reduced_contradicts_its_group() {
     ] {
         assert!(answered.safe() > 0, "{name}");
         assert!(!answered.reports(Concern::Contradiction), "{name}");
+    }
+}
+
+#[test]
+fn a_share_that_is_no_key_is_not_advised_on_by_resumption() {
+    for (answered, remedy) in [
+        (
+            inspected!("tls-fake-mlkem-share"),
+            "let both ends require X25519MLKEM768",
+        ),
+        (
+            inspected!("ike-fake-mlkem-key"),
+            "add ML-KEM-768 as additional key exchange",
+        ),
+        (inspected!("wireguard-psk-unknown"), "replace it by IPsec with ML-KEM"),
+    ] {
+        let findings = answered.report.findings();
+        let unproven = findings.iter().find(|finding| finding.concern == Concern::Unproven);
+        let what = unproven.expect("nothing shows that it is safe").remedy.what;
+        assert!(what.starts_with(remedy), "{what}");
     }
 }
 
@@ -147,11 +194,11 @@ fn a_capture_without_a_packet_is_a_finding() {
 }
 
 #[test]
-fn cooked_frames_of_version_two_have_lost_their_tags_and_that_is_noted() {
+fn cooked_frames_of_version_two_have_lost_their_tags_and_that_is_a_finding() {
     let lost = inspected!("vlan-two-networks-sll2");
-    assert!(lost.report.notes().iter().any(|note| note.contains("LINUX_SLL2")));
+    assert!(limited(&lost, "LINUX_SLL2"));
     let kept = inspected!("vlan-two-networks-ethernet");
-    assert!(!kept.report.notes().iter().any(|note| note.contains("LINUX_SLL2")));
+    assert!(!limited(&kept, "LINUX_SLL2"));
     assert_eq!(kept.report.network().links.len(), 2);
 }
 

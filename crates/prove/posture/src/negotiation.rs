@@ -11,6 +11,23 @@ use bartizan_wire::tls::{self, ClientHello, KeyShare, ServerHello, Version};
 
 use crate::{Judgement, Source, Verdict};
 
+/// Reason where no key exchange of its own took part.
+const BY_PRE_SHARED_KEY: &str =
+    "keyed by a pre-shared key alone: as safe as the handshake that made it, which is not shown here";
+/// Reason where early data came first.
+const BEHIND_EARLY_DATA: &str = "early data came before it, keyed by an earlier handshake that is not shown here";
+
+impl Judgement {
+    /// Returns true if it rests on keys of an earlier TLS handshake.
+    #[must_use]
+    pub fn is_by_earlier_keys(&self) -> bool {
+        let because = self.because();
+        [BY_PRE_SHARED_KEY, BEHIND_EARLY_DATA]
+            .iter()
+            .any(|reason| because.ends_with(reason))
+    }
+}
+
 /// Both hellos, where there was one ClientHello; all four behind a HelloRetryRequest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hellos<'a> {
@@ -71,7 +88,7 @@ impl<'a> Hellos<'a> {
         }
         let Some(share) = hello.key_share else {
             let because = if hello.pre_shared_key.is_some() {
-                "keyed by a pre-shared key alone: as safe as the handshake that made it, which is not shown here"
+                BY_PRE_SHARED_KEY
             } else {
                 "the ServerHello names no key exchange"
             };
@@ -139,8 +156,7 @@ impl<'a> Hellos<'a> {
             return Some(Judgement::new(Verdict::NotSeen, because, vec![server]));
         };
         first.value.early_data.then(|| {
-            let because =
-                format!("{group}, but early data came before it, keyed by an earlier handshake that is not shown here");
+            let because = format!("{group}, but {BEHIND_EARLY_DATA}");
             Judgement::new(Verdict::NotObservable, because, vec![Source::seen(first), server])
         })
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
 use bartizan_follow::delivery::Delivery;
+use bartizan_follow::distinct::Distinct;
 use bartizan_follow::event_writer::{EventWriter, Form};
 use bartizan_follow::ledgers::GrowingLedgers;
 use bartizan_follow::metrics::Metrics;
@@ -84,7 +85,7 @@ pub(super) struct Run<'a> {
 pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let live = &args.live;
     let names: Vec<PathBuf> = if live.interface.is_empty() {
-        args.files.clone()
+        Distinct::growing(&args.files).warned()
     } else {
         live.interface.iter().map(PathBuf::from).collect()
     };

@@ -210,11 +210,11 @@ fn packets_that_the_kernel_had_no_room_for_are_reported_and_counted() {
     assert_eq!(reported, [Notice::Lost(5), Notice::Down]);
     assert_eq!(stream.dropped(), 5);
     let report = stream.finish(known(&ledgers), None);
-    assert!(
-        report.notes().iter().any(|note| note.starts_with("5 packets: dropped")),
-        "{:?}",
-        report.notes()
-    );
+    let findings = report.findings();
+    let dropped = findings
+        .iter()
+        .find(|finding| finding.because.starts_with("dropped by"));
+    assert_eq!(dropped.map(|finding| finding.count), Some(5), "{findings:?}");
 }
 
 /// A stream that has no room for some of a capture's flows, at its end and when a window has passed without packets: the verdicts of

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::findings::{NOTHING_SEEN, UNTAGGED};
+
 use super::record::{CLEAR, Key, LinkRecord, Links, QUESTIONS, Statement, UNNAMED};
 
 bartizan_registry::named! {
@@ -70,9 +72,58 @@ impl Change {
     }
 }
 
-/// Every link of either date, the worst changes first.
+/// A limit of the evidence on either date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// The limit, in words.
+    pub because: String,
+    /// True if it stands on the first date.
+    pub before: bool,
+    /// True if it stands on the second.
+    pub after: bool,
+}
+
+impl Limit {
+    /// Returns true if a link may have become worse behind it: a limit of the second date that the
+    /// first did not have, or one under which no comparison shows anything.
+    #[must_use]
+    pub fn is_for_the_worse(&self) -> bool {
+        self.after && !self.before || [NOTHING_SEEN, UNTAGGED].contains(&self.because.as_str())
+    }
+}
+
+/// Two dates, compared.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Every link of either date, the worst changes first.
+    pub changes: Vec<Change>,
+    /// Limits of the evidence.
+    pub limits: Vec<Limit>,
+}
+
+impl Comparison {
+    /// Number of changes and limits that the operator must look at.
+    #[must_use]
+    pub fn worse(&self) -> usize {
+        let changes = self.changes.iter().filter(|change| change.is_for_the_worse());
+        changes.count() + self.limits.iter().filter(|limit| limit.is_for_the_worse()).count()
+    }
+}
+
+/// Compares the links of two dates.
 #[must_use]
-pub fn compare(before: Links, after: Links) -> Vec<Change> {
+pub fn compare(before: Links, after: Links) -> Comparison {
+    let limits: Vec<Limit> = before
+        .limits
+        .union(&after.limits)
+        .map(|because| Limit {
+            because: because.clone(),
+            before: before.limits.contains(because),
+            after: after.limits.contains(because),
+        })
+        .collect();
+    // Behind these limits of the second date anything may be.
+    let limit = limits.iter().find(|limit| limit.after && limit.is_for_the_worse());
     let ends = [Ends::of(&before), Ends::of(&after)];
     let names = [names(&before, &after, &ends[1]), names(&after, &before, &ends[0])];
     let [before, after] = [(before, &names[0]), (after, &names[1])].map(|(links, names)| renamed(links, names));
@@ -82,12 +133,21 @@ pub fn compare(before: Links, after: Links) -> Vec<Change> {
         let change = alone(key, link, Verdict::Vanished);
         changes.push(match unread.found_in(key) {
             Some(into) => into_what_is_not_read(change, into),
-            None => change,
+            None => match limit {
+                Some(limit) => behind(change, limit),
+                None => change,
+            },
         });
     }
     for (key, link) in &after {
         changes.push(match before.get(key) {
-            Some(earlier) => both(key, earlier, link),
+            Some(earlier) => match both(key, earlier, link) {
+                better if better.change == Verdict::Better => match limit {
+                    Some(limit) => behind(better, limit),
+                    None => better,
+                },
+                other => other,
+            },
             None => alone(key, link, Verdict::Appeared),
         });
     }
@@ -97,7 +157,21 @@ pub fn compare(before: Links, after: Links) -> Vec<Change> {
             .cmp(&key(other))
             .then_with(|| (&one.interface, &one.ends).cmp(&(&other.interface, &other.ends)))
     });
-    changes
+    Comparison { changes, limits }
+}
+
+/// A change for the better, or a link that is gone, where a limit of the evidence leaves either
+/// unproven.
+fn behind(change: Change, limit: &Limit) -> Change {
+    let because = format!("not shown: {}", limit.because);
+    Change {
+        change: match change.change {
+            Verdict::Vanished => Verdict::Worse,
+            _ => Verdict::Changed,
+        },
+        differences: [vec![because], change.differences].concat(),
+        ..change
+    }
 }
 
 /// The only name of a link between two ends, or none where several links join them.
@@ -397,7 +471,7 @@ mod tests {
 
     fn became(before: &LinkRecord, after: &LinkRecord) -> Verdict {
         let of = |link: &LinkRecord| date([(("SBI".to_owned(), ["amf".to_owned(), "nrf".to_owned()]), link.clone())]);
-        compare(of(before), of(after))[0].change
+        compare(of(before), of(after)).changes[0].change
     }
 
     #[test]
@@ -418,6 +492,7 @@ mod tests {
         };
         let changes = |before: &Links, after: &Links| -> Vec<(String, Verdict)> {
             compare(before.clone(), after.clone())
+                .changes
                 .into_iter()
                 .map(|change| (change.interface, change.change))
                 .collect()
@@ -498,7 +573,7 @@ mod tests {
         let clear = link("vulnerable", "vulnerable", "no");
         let before = date([(n2.clone(), clear.clone()), (n3.clone(), clear.clone())]);
         let changes = |after: Links| -> Vec<(String, Verdict, bool)> {
-            let changes = compare(before.clone(), after).into_iter();
+            let changes = compare(before.clone(), after).changes.into_iter();
             changes
                 .map(|change| (change.interface.clone(), change.change, change.is_for_the_worse()))
                 .collect()
@@ -518,7 +593,7 @@ mod tests {
         assert_eq!(same[1], ("N3".to_owned(), Verdict::Same, false));
         // The tunnel was there before: no visible link moved into it.
         let known = date([(gateways.clone(), unread.clone()), (n2, clear)]);
-        let gone = compare(known, date([(gateways, unread)]));
+        let gone = compare(known, date([(gateways, unread)])).changes;
         assert_eq!(gone[0].change, Verdict::Vanished);
     }
 
@@ -537,7 +612,7 @@ mod tests {
                 ..Links::default()
             }
         };
-        let changes = compare(all("10.0"), all("10.1"));
+        let changes = compare(all("10.0"), all("10.1")).changes;
         assert_eq!(changes.len(), 2 * MANY);
         assert!(changes.iter().all(Change::is_for_the_worse));
     }
@@ -545,14 +620,52 @@ mod tests {
     #[test]
     fn a_link_that_appears_is_to_be_looked_at_where_it_is_vulnerable() {
         let key = ("N2".to_owned(), ["amf".to_owned(), "gnb".to_owned()]);
-        let appear = |link: LinkRecord| compare(Links::default(), date([(key.clone(), link)]));
+        let appear = |link: LinkRecord| compare(Links::default(), date([(key.clone(), link)])).changes;
         assert!(appear(link("quantum-safe", "vulnerable", "yes"))[0].is_for_the_worse());
         assert!(!appear(link("quantum-safe", "not observable", "yes"))[0].is_for_the_worse());
         let vanished = compare(
             date([(key.clone(), link("vulnerable", "vulnerable", "no"))]),
             Links::default(),
-        );
+        )
+        .changes;
         assert_eq!(vanished[0].change, Verdict::Vanished);
         assert!(!vanished[0].is_for_the_worse());
+    }
+
+    /// The date with this limit of its evidence.
+    fn within(limit: &str, mut links: Links) -> Links {
+        links.limits.insert(limit.to_owned());
+        links
+    }
+
+    #[test]
+    fn behind_a_new_limit_nothing_got_better_and_nothing_is_gone() {
+        const DROPPED: &str = "dropped by the capturing host";
+        let key = ("N2".to_owned(), ["amf".to_owned(), "gnb".to_owned()]);
+        let of = |verdict| date([(key.clone(), link(verdict, "not observable", "yes"))]);
+        let (clear, safe) = (|| of("readable now"), || of("quantum-safe"));
+        let changed = |before, after| {
+            let compared = compare(before, after);
+            (compared.changes[0].change, compared.worse())
+        };
+        assert_eq!(changed(clear(), safe()), (Verdict::Better, 0));
+        assert_eq!(changed(clear(), within(DROPPED, safe())), (Verdict::Changed, 1));
+        assert_eq!(changed(clear(), within(DROPPED, Links::default())), (Verdict::Worse, 2));
+        // One that is gone, or was there before, hides nothing new.
+        assert_eq!(changed(within(DROPPED, clear()), safe()), (Verdict::Better, 0));
+        assert_eq!(
+            changed(within(DROPPED, clear()), within(DROPPED, safe())),
+            (Verdict::Better, 0)
+        );
+        // Networks that look like one do so on both dates.
+        let merged = changed(within(UNTAGGED, clear()), within(UNTAGGED, safe()));
+        assert_eq!(merged, (Verdict::Changed, 1));
+    }
+
+    #[test]
+    fn two_dates_that_show_nothing_are_not_alike() {
+        let nothing = || within(NOTHING_SEEN, Links::default());
+        let compared = compare(nothing(), nothing());
+        assert!(compared.changes.is_empty() && compared.worse() > 0);
     }
 }

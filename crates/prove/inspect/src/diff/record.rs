@@ -1,13 +1,14 @@
 //! Links as `bartizan-inspect/1` writes them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufReader, Read};
 use std::mem::size_of;
 use std::sync::Arc;
 
+use bartizan_posture::Concern;
 use serde::Deserialize;
 
-use crate::findings::IN_LINKS;
+use crate::findings::{Finding, IN_LINKS, NOTHING_SEEN};
 use crate::json::{JsonLink, SCHEMA};
 use crate::report::Report;
 
@@ -26,6 +27,8 @@ pub(super) const CLEAR: &str = "clear";
 #[derive(Debug, Clone, Default)]
 pub struct Links {
     pub(super) all: BTreeMap<Key, LinkRecord>,
+    /// Limits of the evidence, in words.
+    pub(super) limits: BTreeSet<String>,
     /// Reasons, which most links share.
     pub(super) texts: HashSet<Arc<str>>,
     pub(super) held: usize,
@@ -63,7 +66,15 @@ struct OneFile {
     complete: bool,
     untracked: u64,
     omitted: Vec<Omitted>,
+    findings: Vec<Found>,
     links: Vec<OneLink>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    concern: String,
+    because: String,
+    example: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -142,6 +153,8 @@ pub fn of_report(report: &Report, memory: usize) -> Result<Links, Error> {
     if report.network().untracked > 0 || report.totals().untracked > 0 {
         return Err(Error::Beyond);
     }
+    let limits = report.findings().into_iter().filter(Finding::leaves_out);
+    links.limits.extend(limits.map(|finding| finding.because));
     for link in &report.network().links {
         let failed = |error: serde_json::Error| Error::Unreadable(error.to_string());
         let text = serde_json::to_string(&JsonLink::new(link)).map_err(failed)?;
@@ -166,6 +179,8 @@ pub fn parse(document: impl Read, memory: usize) -> Result<Links, Error> {
         return Err(Error::Unreadable(other));
     }
     let mut links = Links::default();
+    // One capture that shows nothing, among several, is none of a date that shows nothing.
+    let mut shown = false;
     for file in read.files {
         if !file.complete {
             return Err(Error::Incomplete);
@@ -173,9 +188,23 @@ pub fn parse(document: impl Read, memory: usize) -> Result<Links, Error> {
         if file.untracked > 0 || file.omitted.iter().any(|omission| omission.what == IN_LINKS) {
             return Err(Error::Beyond);
         }
+        let unproven = Concern::Unproven.name();
+        let limits = file.findings.into_iter();
+        let limits = limits.filter(|found| found.concern == unproven && found.example.is_none());
+        let limits: Vec<Found> = limits.collect();
+        shown |= limits.iter().all(|limit| limit.because != NOTHING_SEEN);
+        for limit in limits {
+            links.held += limit.because.len();
+            links.limits.insert(limit.because);
+        }
         for link in file.links {
             links.add(link, memory)?;
         }
+    }
+    if shown {
+        links.limits.remove(NOTHING_SEEN);
+    } else {
+        links.limits.insert(NOTHING_SEEN.to_owned());
     }
     Ok(links)
 }
@@ -296,6 +325,7 @@ mod tests {
         let document = crate::json::render(&[]).unwrap();
         let bytes = document.as_bytes();
         assert_eq!(parse(bytes, bytes.len()).unwrap_err(), Error::Beyond);
-        assert!(parse(bytes, bytes.len() + 1).unwrap().all.is_empty());
+        let empty = parse(bytes, bytes.len() + 1).unwrap();
+        assert!(empty.all.is_empty() && empty.limits.contains(NOTHING_SEEN));
     }
 }

@@ -1,13 +1,14 @@
 //! Two dates as a table.
 
-use super::compare::{Change, Step, Verdict};
+use super::compare::{Change, Comparison, Limit, Step, Verdict};
 use crate::text::{counted, printable};
 
 const HEADINGS: [&str; 5] = ["change", "interface", "ends", "confidentiality", "authenticity"];
 
-/// The changes for people.
+/// The comparison for people.
 #[must_use]
-pub fn render(before: &str, after: &str, changes: &[Change]) -> String {
+pub fn render(before: &str, after: &str, compared: &Comparison) -> String {
+    let changes = &compared.changes;
     let mut text = String::new();
     // Names and reasons come from packets and from a file: neither is trusted.
     let mut line = |words: &str| {
@@ -23,6 +24,14 @@ pub fn render(before: &str, after: &str, changes: &[Change]) -> String {
         "after:  {after}, {}",
         counted(of(|change| change.change != Verdict::Vanished), "link")
     ));
+    for limit in &compared.limits {
+        let dates = match (limit.before, limit.after) {
+            (true, true) => "before and after",
+            (true, false) => "before",
+            _ => "after",
+        };
+        line(&format!("limit:  {dates}: {}", limit.because));
+    }
     line("");
     let shown: Vec<&Change> = changes.iter().filter(|change| change.change != Verdict::Same).collect();
     if !shown.is_empty() {
@@ -57,16 +66,13 @@ pub fn render(before: &str, after: &str, changes: &[Change]) -> String {
         format!("{count} {}", kind.name())
     });
     line(&format!("summary: {}", summary.join(", ")));
-    let vulnerable = of(|change| change.change == Verdict::Appeared && change.is_for_the_worse());
-    if vulnerable > 0 {
-        line(&format!(
-            "of what appeared {} vulnerable",
-            if vulnerable == 1 {
-                "1 is".to_owned()
-            } else {
-                format!("{vulnerable} are")
-            }
-        ));
+    let unproven = of(|change| change.change == Verdict::Appeared && change.is_for_the_worse());
+    if unproven > 0 {
+        let verb = if unproven == 1 { "is" } else { "are" };
+        line(&format!("of what appeared {unproven} {verb} not shown to be safe"));
+    }
+    if compared.limits.iter().any(Limit::is_for_the_worse) {
+        line("what limits the evidence may hide a change for the worse");
     }
     text
 }

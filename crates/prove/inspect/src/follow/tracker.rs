@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
-use crate::findings::{beyond_memory, name};
-use crate::remedy::{MEMORY, OTHERS, Remedy, Severity, WHOLE, kind_of, remedy};
+use crate::findings::{SNAPPED, UNTAGGED, beyond_memory, name};
+use crate::remedy::{MEMORY, OTHERS, Place, Remedy, Severity, TAGS, WHOLE, remedy};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -167,6 +167,12 @@ impl Tracker {
             let because = format!("{what}: not read, so nothing is said of it");
             self.stands(&what, &because, &WHOLE, events);
         }
+        if totals.untagged > 0 {
+            self.stands("untagged", UNTAGGED, &TAGS, events);
+        }
+        if totals.snapped > 0 {
+            self.stands("snapped", SNAPPED, &WHOLE, events);
+        }
         if totals.untracked > self.untracked {
             let packets = totals.untracked - self.untracked;
             self.untracked = totals.untracked;
@@ -254,7 +260,7 @@ fn occurring((concern, [asks, answers], path, because): &Occurring, remedy: Opti
 /// A finding that stands from now on, with the remedy for all kinds of links.
 #[must_use]
 pub fn found(concern: Concern, because: &str) -> Event {
-    found_with(concern, because, &remedy(concern, None))
+    found_with(concern, because, &remedy(concern, Place::default()))
 }
 
 /// A finding that does not stand any more.
@@ -364,7 +370,7 @@ impl Reported {
         self.was_safe |= self.confidentiality == Verdict::QuantumSafe || found.contains_key(&Concern::Downgrade);
         for (&concern, (because, sources)) in &found {
             if !self.findings.contains_key(&concern) {
-                let remedy = remedy(concern, kind_of(link, concern));
+                let remedy = remedy(concern, Place::of_link(link, concern));
                 let event = found_with(concern, because, &remedy).with("sources", sources.clone());
                 events.push(self.event(event, link));
             }

@@ -16,7 +16,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::{Address, Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
 use super::handshakes::{Handshakes, Noting};
-use crate::remedy::{Remedy, of_hole, remedy};
+use crate::remedy::{Place, Remedy, of_hole, remedy};
 use crate::shares::Shares;
 
 /// Parts of the window that go out of it at once.
@@ -51,7 +51,7 @@ struct Occurrences(BTreeMap<Occurring, Occurrence>);
 impl Occurrences {
     fn add(&mut self, part: &Part<'_>, posture: &Posture) {
         let contradictions = posture.contradictions.iter().map(|found| {
-            let remedy = remedy(Concern::Contradiction, Some(posture.kind));
+            let remedy = remedy(Concern::Contradiction, Place::from(posture));
             (
                 Concern::Contradiction,
                 found.what.as_str(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::tracker::key_exchanges;
 use super::super::{Event, LinkName, event};
 use super::table::Shown;
-use crate::remedy::{Change, Remedy, Severity, kind_of, remedy};
+use crate::remedy::{Change, Place, Remedy, Severity, remedy};
 use crate::text::short;
 
 /// Pieces of evidence that are named, of one statement.
@@ -175,7 +175,7 @@ impl Detail {
                         command,
                         subject,
                         ..
-                    } = remedy(concern, kind_of(link, concern));
+                    } = remedy(concern, Place::of_link(link, concern));
                     ShownObjection {
                         concern: concern.name(),
                         severity: Severity::of(concern).name(),

@@ -9,9 +9,10 @@ use crate::cbom::evidence::{Names, instant};
 use crate::cbom::service::property;
 
 impl Inventory {
-    /// The document. It has no clock: its time is that of the last packet, its serial number is made from its content.
+    /// The document, with the limits of its evidence in words. It has no clock: its time is that of
+    /// the last packet, its serial number is made from its content.
     #[must_use]
-    pub fn document(&self) -> Value {
+    pub fn document(&self, limits: impl IntoIterator<Item = String>) -> Value {
         let names = self.names();
         let mut components: Vec<Value> = self.captures.iter().enumerate().map(Capture::component).collect();
         components.extend(self.ledgers.iter().enumerate().map(Ledger::component));
@@ -55,6 +56,9 @@ impl Inventory {
                 &format!("{} further assets or links are left out", self.beyond),
             ));
         }
+        let before = properties.len();
+        properties.extend(limits.into_iter().map(|limit| property("limit", &limit)));
+        let limited = properties.len() > before || self.beyond > 0;
         let mut document = json!({
             "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
             "bomFormat": "CycloneDX",
@@ -75,6 +79,9 @@ impl Inventory {
             "services": services,
             "dependencies": dependencies,
         });
+        if limited {
+            document["compositions"] = json!([{ "aggregate": "incomplete" }]);
+        }
         document["serialNumber"] = json!(serial_number(&document));
         document
     }
