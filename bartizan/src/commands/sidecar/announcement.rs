@@ -1,4 +1,4 @@
-//! What the sidecar logs of itself: ports, peers and files in use, and its readiness.
+//! Log lines of a sidecar about itself: ports, peers and files in use, and its readiness.
 
 use std::convert::Infallible;
 use std::time::Duration;
