@@ -114,6 +114,7 @@ fn stamp(file: &Path) -> Option<Stamp> {
 #[cfg(all(test, feature = "full"))]
 mod tests {
     use std::fs::File;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
 
@@ -127,13 +128,14 @@ mod tests {
         let options = InitOptions::new(Algorithm::EcdsaP256);
         let mut authority = Authority::init(&folder.path().join("ca"), options, now).unwrap();
         let [certificate, key] = ["tls.crt", "tls.key"].map(|name| folder.path().join(name));
-        let write = |file: &Path, text: &str| {
+        let write = |file: &Path, text: &str, at: SystemTime| {
             fs::write(file, text).unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
             File::options()
                 .write(true)
                 .open(file)
                 .unwrap()
-                .set_modified(now)
+                .set_modified(at)
                 .unwrap();
         };
         let mut issue = || {
@@ -142,12 +144,13 @@ mod tests {
             (issued.chain_pem(), issued.key_pem().unwrap())
         };
         let (chain, private) = issue();
-        write(&certificate, &chain);
-        write(&key, &private);
+        write(&certificate, &chain, now);
+        write(&key, &private, now);
+        let later = now + std::time::Duration::from_secs(1);
         let identity = Identity::load(certificate.clone(), key.clone()).unwrap();
         let (chain, private) = issue();
-        write(&certificate, &chain);
-        write(&key, &"-".repeat(private.len()));
+        write(&certificate, &chain, later);
+        write(&key, &"-".repeat(private.len()), later);
         identity.refresh();
         let is_new = || {
             let new = AdmissionServer::load(&certificate, &key).unwrap();
@@ -155,7 +158,7 @@ mod tests {
         };
         // The same stamp: nothing but another attempt finds it.
         let before = [stamp(&certificate), stamp(&key)];
-        write(&key, &private);
+        write(&key, &private, later);
         assert_eq!([stamp(&certificate), stamp(&key)], before);
         assert!(!is_new());
         identity.refresh();
