@@ -96,7 +96,7 @@ impl Watched {
         self.last.clone_from(&self.installed);
     }
 
-    /// What they say is not in effect: another attempt follows. A cause is logged once.
+    /// Schedules another attempt: the files are not in effect. A cause is logged once.
     pub(super) fn not_applied(&mut self, reason: &str, failure: &Failure, now: Instant) {
         let cause = failure.message();
         let before = self.failed.take();
@@ -116,7 +116,7 @@ impl Watched {
         });
     }
 
-    /// What they say is in effect.
+    /// Ends further attempts: the files are in effect.
     pub(super) fn applied(&mut self) {
         self.failed = None;
     }
