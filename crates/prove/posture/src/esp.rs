@@ -79,13 +79,14 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     }
 }
 
-/// The rest of a judgement of packets that begin their sequence twice: two IKE_SAs may have keyed
+/// The rest of a judgement of packets that have a sequence number twice: two IKE_SAs may have keyed
 /// them.
 fn shared(again: Option<&[Source]>, judgement: Judgement) -> (Judgement, Option<Contradiction>) {
     let Some(sources) = again else {
         return (judgement, None);
     };
-    let what = "two first packets of one SPI differ: another association has it, or one of them was injected";
+    let what = "two packets of one SPI and sequence number differ: another association has the SPI, or one of them was \
+                injected";
     let judgement = match judgement.verdict() {
         Verdict::QuantumSafe => Judgement::new(Verdict::NotObservable, what, sources.to_vec()),
         _ => judgement,

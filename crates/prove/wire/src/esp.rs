@@ -148,6 +148,8 @@ pub struct EspSa {
     /// Packets that came behind a later one.
     pub late: u64,
     nonces: Nonces,
+    /// Sequence numbers of one cycle: with an implicit vector (RFC 8750) they are the nonces.
+    sequences: Nonces,
     /// The first packet with sequence number 1, and whether another one came.
     begun: Option<NonZeroU32>,
     again: bool,
@@ -201,6 +203,7 @@ impl EspSa {
             repeated: 0,
             late: 0,
             nonces: Nonces::default(),
+            sequences: Nonces::default(),
             begun: None,
             again: false,
             looked: Looked::default(),
@@ -228,7 +231,7 @@ impl EspSa {
 
     /// Bytes it holds on the heap.
     pub(crate) fn held(&self) -> usize {
-        self.nonces.held()
+        self.nonces.held() + self.sequences.held()
     }
 
     /// Nonces that two packets have. Without encryption the bytes in their place are none.
@@ -238,8 +241,8 @@ impl EspSa {
         self.nonces.reuse().filter(|_| encrypted)
     }
 
-    /// Returns true if a packet began the sequence again with other bytes: another association has
-    /// its SPI.
+    /// Returns true if a sequence number came again with other bytes: another association has its
+    /// SPI, or one key has two senders.
     #[must_use]
     pub fn begins_again(&self) -> bool {
         self.again
@@ -269,6 +272,11 @@ impl EspSa {
         if header.sequence == 1 && self.wrapped == 0 && (self.packets == 0 || ahead == 0 || ahead >= 1 << 31) {
             self.begins(packet, missing);
         }
+        // In a new cycle of extended sequence numbers each comes again.
+        if ahead < 1 << 31 && header.sequence < self.highest_sequence {
+            self.sequences.forget();
+        }
+        self.again |= self.sequences.take(header.sequence.into(), packet, missing, at);
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;
         if self.packets == 1 {

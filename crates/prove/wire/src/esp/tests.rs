@@ -84,6 +84,32 @@ fn a_sequence_that_goes_past_its_end_says_so() {
     assert_eq!((sa.wrapped, sa.missing, sa.highest_sequence), (1, 0, 1));
 }
 
+/// With an implicit vector (RFC 8750) nothing else shows that a nonce was used twice.
+#[test]
+fn a_sequence_number_with_other_bytes_is_noticed_and_a_copy_or_a_new_cycle_is_none() {
+    let sent = |packets: &[(u32, u8)]| {
+        let end = |last| SocketAddr::new(Ipv4Addr::new(10, 0, 0, last).into(), 0);
+        let first = Header {
+            spi: 0x1234,
+            sequence: packets[0].0,
+        };
+        let mut sa = EspSa::new(1, end(1), end(2), Carrier::Ip, first, moment(1));
+        for (number, &(sequence, content)) in packets.iter().enumerate() {
+            let bytes = [&0x1234u32.to_be_bytes()[..], &sequence.to_be_bytes(), &[content; 80]].concat();
+            let header = Header { spi: 0x1234, sequence };
+            sa.packet(header, &bytes, 0, moment(number as u64 + 2));
+        }
+        sa.begins_again()
+    };
+    assert!(!sent(&[(9, 0xaa), (10, 1), (11, 1), (10, 1), (11, 1)]), "copies");
+    assert!(sent(&[(9, 0xaa), (10, 1), (11, 1), (10, 2)]));
+    let cycle = [(u32::MAX - 1, 1), (u32::MAX, 1), (0, 1), (1, 1)];
+    assert!(!sent(&cycle));
+    let next = cycle.map(|(sequence, _)| (sequence, 2));
+    let far = [(1 << 30, 1), (1 << 31, 1), (3 << 30, 1)];
+    assert!(!sent(&[&cycle[..], &far, &next].concat()), "another cycle");
+}
+
 #[test]
 fn an_association_with_a_reserved_number_is_not_passed_over() {
     for spi in [0, 1, 255, 256] {
