@@ -86,7 +86,7 @@ pub(crate) struct Shown {
 impl Shown {
     /// By the header blocks that were kept. They may not be the connection's first: what refers to earlier ones is left out.
     pub(crate) fn by_http2(http2: &Http2) -> Self {
-        let mut shown = Self::default();
+        let mut shown = Self::by_http1_head(http2.upgrade.as_ref());
         let mut decoder = Decoder::for_bystander();
         let mut tunnels: Vec<(Tunnel, u64, Moment)> = Vec::new();
         for block in &http2.requests {
@@ -116,8 +116,12 @@ impl Shown {
 
     /// By the head of the first request.
     pub(crate) fn by_http1(http1: &Http1) -> Self {
+        Self::by_http1_head(http1.request.as_ref())
+    }
+
+    fn by_http1_head(head: Option<&Seen<Box<[u8]>>>) -> Self {
         let mut shown = Self::default();
-        if let Some(Seen { value: head, last, .. }) = &http1.request {
+        if let Some(Seen { value: head, last, .. }) = head {
             let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
             let line = lines.next().unwrap_or_default();
             let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();

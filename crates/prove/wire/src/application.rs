@@ -187,6 +187,15 @@ impl Application {
             }
             return;
         }
+        if let (Self::Http1(session), Delivery::Data { bytes, at }) = (&mut *self, delivery) {
+            if let Some(place) = session.data(side, bytes, at) {
+                let before = (**session).clone().outcome();
+                let mut session = http2::Session::behind(before);
+                session.data(side, &bytes[place..], at);
+                *self = Self::Http2(Box::new(session));
+            }
+            return;
+        }
         match (self, delivery) {
             (Self::Plaintext(session), Delivery::Gap { at, .. }) => session.gap(side, at),
             (Self::IkeInTcp(stream), Delivery::Data { bytes, at }) => stream.data(side, bytes, at),
@@ -195,7 +204,6 @@ impl Application {
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
-            (Self::Http1(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http1(session), Delivery::Gap { .. }) => session.gap(side),
             (Self::Ssh(session), Delivery::Data { bytes, at }) => {
                 let turned = session.data(side, bytes, at);
@@ -436,4 +444,57 @@ fn unknown(prefixes: [Prefix; 2], zero: Side) -> Content {
         Side::Server => [prefixes[1], prefixes[0]],
     };
     Content::Unknown(Opening { client, server })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use crate::exposed::Exposed;
+
+    /// The JDK's client and Undertow, cut to what matters.
+    #[test]
+    fn http_2_is_read_behind_the_answer_that_switches_to_it() {
+        let ask = b"GET /a HTTP/1.1\r\nUpgrade: h2c\r\nAuthorization: Bearer eyJhbGciOiJFUzI1NiJ9.e30.c2ln\r\n\r\n";
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        let again = [
+            &opening::HTTP2_PREFACE[..],
+            &settings,
+            &[0, 0, 1, 1, 5, 0, 0, 0, 3, 0x82],
+        ]
+        .concat();
+        for (switch, streams) in [("h2c", Some(2)), ("websocket", None)] {
+            let answer = format!("HTTP/1.1 101 Switching Protocols\r\nupgrade: {switch}\r\n\r\n");
+            let mut application = Application::new(Start::Syn);
+            let mut client = (0, Roles::Syn);
+            let flights = [
+                (0, ask.to_vec()),
+                (1, [answer.as_bytes(), &settings].concat()),
+                (0, again.clone()),
+            ];
+            for (packet, (direction, bytes)) in flights.iter().enumerate() {
+                let at = Moment {
+                    packet: packet as u64,
+                    time: Timestamp(packet as u64),
+                };
+                application.take(*direction, Delivery::Data { bytes, at }, &mut client, None);
+            }
+            let (content, _) = application.outcome(Side::Client);
+            let exposed = match content {
+                Content::Http2(http2) => {
+                    assert_eq!(Some(http2.streams), streams);
+                    assert_eq!(http2.upgrade.expect("the request").value[..], ask[..]);
+                    assert_eq!((http2.from_client.total(), http2.from_server.total()), (2, 1));
+                    assert_eq!(http2.requests.len(), 1);
+                    http2.exposed
+                }
+                Content::Http1(http1) => {
+                    assert_eq!(streams, None);
+                    http1.exposed
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(exposed.expect("a token").all()[0].what, Exposed::Token("ES256".into()));
+        }
+    }
 }

@@ -48,9 +48,20 @@ impl Session {
         }
     }
 
-    pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) {
-        self.scanners[from.index()].text(bytes, at, &mut self.http1.exposed);
-        if from == Side::Server || bytes.is_empty() {
+    /// Takes the next bytes of a direction. Returns where HTTP/2 begins in them, behind the answer
+    /// that switches to it (RFC 7540, section 3.2; the JDK's client asks for it).
+    pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        let upgraded = (from == Side::Server).then(|| upgrade(bytes)).flatten();
+        let text = &bytes[..upgraded.unwrap_or(bytes.len())];
+        self.scanners[from.index()].text(text, at, &mut self.http1.exposed);
+        if from == Side::Client {
+            self.request(bytes, at);
+        }
+        upgraded
+    }
+
+    fn request(&mut self, bytes: &[u8], at: Moment) {
+        if bytes.is_empty() {
             return;
         }
         if let Head::Before = self.head {
@@ -105,6 +116,20 @@ impl Session {
             self.http1.request = Some(Seen::new(bytes.into_boxed_slice(), first, last));
         }
     }
+}
+
+/// Length of an answer that switches to HTTP/2, at the beginning of a segment.
+fn upgrade(bytes: &[u8]) -> Option<usize> {
+    let head = bytes
+        .get(..bytes.len().min(KEPT))
+        .filter(|head| head.starts_with(b"HTTP/1.1 101"))?;
+    let end = head.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let mut lines = head[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let is_upgrade = |line: &[u8]| {
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or_default();
+        line[..colon].eq_ignore_ascii_case(b"upgrade") && line[colon + 1..].trim_ascii().eq_ignore_ascii_case(b"h2c")
+    };
+    lines.any(is_upgrade).then_some(end)
 }
 
 #[cfg(test)]

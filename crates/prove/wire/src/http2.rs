@@ -5,8 +5,9 @@
 mod blocks;
 
 use crate::exposed::{Scanner, Sightings};
+use crate::http1::Http1;
 use crate::opening::HTTP2_PREFACE;
-use crate::{Moment, Side};
+use crate::{Moment, Seen, Side};
 use blocks::Blocks;
 
 pub use blocks::HeaderBlock;
@@ -44,7 +45,10 @@ pub struct Http2 {
     /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of
     /// them together. There are none behind bytes that are missing.
     pub requests: Vec<HeaderBlock>,
-    /// SUCIs and tokens in plaintext bodies. Those in `requests` are not counted here.
+    /// The head of the request of HTTP/1.1 that asked for it (RFC 7540, section 3.2), which stream 1
+    /// answers.
+    pub upgrade: Option<Seen<Box<[u8]>>>,
+    /// SUCIs and tokens in plaintext bodies, and in `upgrade`. Those in `requests` are not counted here.
     pub exposed: Option<Box<Sightings>>,
 }
 
@@ -69,6 +73,7 @@ impl Http2 {
         let [ours, theirs] = [&self.from_client, &self.from_server];
         let [sent, answered] = [ours.total(), theirs.total()];
         self.preface.is_some()
+            || self.upgrade.is_some()
             || ours.other + theirs.other == 0 && (sent > 0 && answered > 0 || sent.max(answered) >= 3)
     }
 }
@@ -110,6 +115,16 @@ impl Session {
         }
     }
 
+    /// HTTP/2 that a connection of HTTP/1.1 has changed to.
+    pub(crate) fn behind(before: Http1) -> Self {
+        let mut session = Self::new();
+        session.last_stream = 1;
+        session.http2.streams = 1;
+        session.http2.upgrade = before.request;
+        session.http2.exposed = before.exposed;
+        session
+    }
+
     pub(crate) fn outcome(mut self) -> Http2 {
         self.http2.requests = self.blocks.finish();
         self.http2
@@ -122,7 +137,8 @@ impl Session {
             .exposed
             .as_deref()
             .map_or(0, |seen| size_of_val(seen) + seen.held());
-        self.scanners.iter().map(Scanner::held).sum::<usize>() + self.blocks.held() + exposed
+        let upgrade = self.http2.upgrade.as_ref().map_or(0, |head| head.value.len());
+        self.scanners.iter().map(Scanner::held).sum::<usize>() + self.blocks.held() + exposed + upgrade
     }
 
     pub(crate) fn data(&mut self, side: Side, mut bytes: &[u8], at: Moment) {
