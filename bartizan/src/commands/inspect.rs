@@ -9,7 +9,7 @@ mod progress;
 mod sarif;
 mod timing;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -17,13 +17,11 @@ use bartizan_deployment::Deployment;
 use bartizan_follow::distinct::Distinct;
 use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
-use bartizan_inspect::json::Layout;
-use bartizan_inspect::text::{self, Colour, counted, printable};
-use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, coverage_csv, json, reads};
+use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
-use crate::output::{is_coloured, print, said, write_document};
+use crate::output::{print, said, write_document};
 use crate::{Failure, Outcome};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -258,7 +256,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let concluded = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref());
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() && !args.quiet {
-        said(show(args, &reports, deployment.as_ref(), &mut io::stdout().lock()))?;
+        said(output::show(
+            args,
+            &reports,
+            deployment.as_ref(),
+            &mut io::stdout().lock(),
+        ))?;
     }
     concluded?;
     let mut failures = failures.into_iter();
@@ -314,7 +317,7 @@ fn conclude(
             Some("1.6") => Version::V1_6,
             _ => Version::V1_7,
         };
-        let limits = reports.iter().flat_map(limits);
+        let limits = reports.iter().flat_map(output::limits);
         write_document(path, &format!("{:#}\n", version.write(inventory.document(limits))))?;
     }
     if let Some(path) = &args.html {
@@ -327,40 +330,6 @@ fn conclude(
         write_document(path, &oscal::render(reports, SystemTime::now())?)?;
     }
     Ok(())
-}
-
-/// Limits of a report's evidence, as the bill of materials states them.
-fn limits(report: &Report) -> impl Iterator<Item = String> {
-    let limits = report.findings().into_iter().filter(Finding::leaves_out);
-    limits.map(|limit| {
-        let count = counted(limit.count, limit.unit);
-        printable(&format!("{}: {count}: {}", report.name(), limit.because))
-    })
-}
-
-/// Writes the reports to what standard output is.
-fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>, out: &mut dyn Write) -> io::Result<()> {
-    if args.json {
-        let layout = match io::stdout().is_terminal() {
-            true => Layout::Indented,
-            false => Layout::Compact,
-        };
-        json::write(reports, layout, &mut io::BufWriter::new(out))
-    } else if args.coverage {
-        coverage_csv::write(reports, &mut io::BufWriter::new(out))
-    } else {
-        let colour = if is_coloured(&io::stdout()) {
-            Colour::Yes
-        } else {
-            Colour::No
-        };
-        let joint = (reports.len() > 1).then(|| text::joint(reports, output::width()));
-        let each = reports
-            .iter()
-            .map(|report| text::render(report, deployment, args.detail(), colour, output::width()));
-        let tables = joint.into_iter().chain(each);
-        out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,14 @@
-//! Width of the table.
+//! Reports on standard output, and limits in the bill of materials.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use bartizan_deployment::Deployment;
+use bartizan_inspect::json::Layout;
+use bartizan_inspect::text::{self, Colour, counted, printable};
+use bartizan_inspect::{Finding, Report, coverage_csv, json};
+
+use super::Args;
+use crate::output::is_coloured;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
 pub(super) fn width() -> usize {
@@ -9,4 +19,43 @@ pub(super) fn width() -> usize {
         .or_else(|| terminal().map(|(width, _)| usize::from(width.0)))
         .filter(|width| *width > 0)
         .unwrap_or(PIPED)
+}
+
+/// Limits of a report's evidence, as the bill of materials states them.
+pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
+    let limits = report.findings().into_iter().filter(Finding::leaves_out);
+    limits.map(|limit| {
+        let count = counted(limit.count, limit.unit);
+        printable(&format!("{}: {count}: {}", report.name(), limit.because))
+    })
+}
+
+/// Writes the reports to what standard output is.
+pub(crate) fn show(
+    args: &Args,
+    reports: &[Report],
+    deployment: Option<&Deployment>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if args.json {
+        let layout = match io::stdout().is_terminal() {
+            true => Layout::Indented,
+            false => Layout::Compact,
+        };
+        json::write(reports, layout, &mut io::BufWriter::new(out))
+    } else if args.coverage {
+        coverage_csv::write(reports, &mut io::BufWriter::new(out))
+    } else {
+        let colour = if is_coloured(&io::stdout()) {
+            Colour::Yes
+        } else {
+            Colour::No
+        };
+        let joint = (reports.len() > 1).then(|| text::joint(reports, width()));
+        let each = reports
+            .iter()
+            .map(|report| text::render(report, deployment, args.detail(), colour, width()));
+        let tables = joint.into_iter().chain(each);
+        out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
+    }
 }

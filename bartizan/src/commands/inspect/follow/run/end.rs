@@ -9,7 +9,8 @@ use bartizan_inspect::follow::Event;
 use bartizan_inspect::{Report, json};
 
 use super::{Reason, Run};
-use crate::commands::inspect::{conclude, show};
+use crate::commands::inspect::conclude;
+use crate::commands::inspect::output::show;
 use crate::output::{errln, said};
 use crate::{Failure, Outcome};
 
