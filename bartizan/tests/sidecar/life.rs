@@ -412,6 +412,8 @@ fn every_metric_is_described_and_every_described_metric_exists() {
     let mut stage = Stage::new();
     let running = stage.run(&Pair::new(By::Http2, By::Http2));
     let (_, text) = running.amf.admin("/metrics");
+    let without = "bartizan_sidecar_revocation_list_left_seconds";
+    assert!(!text.contains(without), "no revocation list is given");
     let exported: BTreeSet<String> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))
@@ -442,7 +444,7 @@ fn every_metric_is_described_and_every_described_metric_exists() {
     let registered: BTreeSet<&str> = include_str!("../../../crates/protect/sidecar/src/metrics/families.txt")
         .lines()
         .collect();
-    for name in described.difference(&exported) {
+    for name in described.difference(&exported).filter(|name| *name != without) {
         let family = name
             .strip_suffix("_total")
             .or(name.strip_suffix("_info"))

@@ -138,7 +138,9 @@ pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
     let ledger = ledger.map(|ledger| ledger.file.as_path());
     let of_tls = node.files.as_ref().and_then(|files| files.known_lists.as_deref());
     let of_ipsec = node.ipsec.as_ref().and_then(|files| files.known_lists.as_deref());
-    let all = || ledger.into_iter().chain(of_tls).chain(of_ipsec);
+    let of_up = node.ipsec.as_ref().and_then(|files| files.ledger.as_ref());
+    let of_up = of_up.map(|ledger| ledger.file.as_path());
+    let all = || ledger.into_iter().chain(of_up).chain(of_tls).chain(of_ipsec);
     let mut notes: Vec<_> = all().filter_map(without_folder).collect();
     notes.dedup_by(|one, other| one.about == other.about);
     (all().filter_map(no_file).collect(), notes)

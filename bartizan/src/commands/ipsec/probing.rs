@@ -107,8 +107,14 @@ pub(super) fn probe(
     }
     let after = drive::status(client, expectations).map_err(|error| failed(&error))?;
     for pending in ended {
-        let counted = carried(links, &after, &pending.at);
-        results.insert(pending.at.clone(), judged(&pending, counted));
+        let [before, after] = [links, &after].map(|links| sas(links, &pending.at));
+        let same = |one: &ChildSa, other: &ChildSa| one.spi_out == other.spi_out && one.spi_in == other.spi_in;
+        let is_rekeyed = before.iter().any(|sa| !after.iter().any(|other| same(sa, other)));
+        let mut probed = judged(&pending, carried(&before, &after, same));
+        if is_rekeyed && pending.is_answered && probed.result == "failed" {
+            probed = Probed::none(format!("{}: answered, and rekeyed meanwhile: ask again", pending.echo));
+        }
+        results.insert(pending.at.clone(), probed);
     }
     Ok(results)
 }
@@ -140,24 +146,23 @@ fn ask(open: &mut [Pending]) {
     }
 }
 
+/// SAs of a CHILD_SA.
+fn sas<'a>(links: &'a [LinkStatus], at: &(String, String)) -> Vec<&'a ChildSa> {
+    let of_link = links
+        .iter()
+        .filter(|link| link.connection == at.0)
+        .flat_map(|link| &link.children);
+    let of_child = of_link.filter(|child| child.name == at.1).flat_map(|child| &child.sas);
+    of_child.map(|(sa, _)| sa).collect()
+}
+
 /// Returns true for each direction, out and in, in which an SA of this CHILD_SA has carried
 /// something since.
-fn carried(before: &[LinkStatus], after: &[LinkStatus], at: &(String, String)) -> [bool; 2] {
-    let sas = |links: &[LinkStatus]| -> Vec<ChildSa> {
-        let of_link = links
-            .iter()
-            .filter(|link| link.connection == at.0)
-            .flat_map(|link| &link.children);
-        let of_child = of_link.filter(|child| child.name == at.1).flat_map(|child| &child.sas);
-        of_child.map(|(sa, _)| sa.clone()).collect()
-    };
-    let (before, after) = (sas(before), sas(after));
+fn carried(before: &[&ChildSa], after: &[&ChildSa], same: impl Fn(&ChildSa, &ChildSa) -> bool) -> [bool; 2] {
     let grown = |count: fn(&ChildSa) -> u64| {
         after.iter().any(|sa| {
-            let known = before
-                .iter()
-                .find(|known| known.spi_out == sa.spi_out && known.spi_in == sa.spi_in);
-            count(sa) > known.map_or(0, count)
+            let known = before.iter().find(|known| same(known, sa));
+            count(sa) > known.map_or(0, |known| count(known))
         })
     };
     [grown(|sa| sa.bytes.sent), grown(|sa| sa.bytes.received)]

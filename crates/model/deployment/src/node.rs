@@ -65,7 +65,6 @@ pub(crate) fn not_of_a_host(address: IpAddr) -> Option<String> {
         IpAddr::V4(one) if one.is_broadcast() => "the broadcast address",
         // RFC 1122, section 3.2.1.3, and RFC 6890.
         IpAddr::V4(one) if one.octets()[0] == 0 => "an address of 0.0.0.0/8, which no host has",
-        IpAddr::V4(one) if one.octets()[0] >= 240 => "an address of 240.0.0.0/4, which is reserved",
         IpAddr::V6(one) if one.is_unicast_link_local() => "a link-local address, which is known on one link alone",
         _ => return None,
     };

@@ -427,7 +427,7 @@ fn a_nodes_secret_is_seen_in_every_field_of_a_pod_that_names_one() {
             "{field}: {refused:?}"
         );
     }
-    // What a driver calls its own.
+    // A name of the driver's own.
     let driver =
         json!([{ "name": "x", "csi": { "driver": "d", "volumeAttributes": { "secretName": "bartizan-smf" } } }]);
     let request = with(|pod| pod["spec"]["volumes"] = driver);

@@ -121,9 +121,9 @@ impl TrustAnchors {
             revocation,
             Some(&is_current),
         );
-        path.map(drop).map_err(|error| match is_outside.get() {
-            true => Untrusted::RootOutsideDates,
-            false => Untrusted::Path(error),
+        path.map(drop).map_err(|error| match error {
+            webpki::Error::UnknownIssuer if is_outside.get() => Untrusted::RootOutsideDates,
+            error => Untrusted::Path(error),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Captures that were given twice: what they show counts once.
 
-use std::fs::File;
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -21,28 +22,41 @@ impl Distinct {
     /// so that reading it reports why, and so does standard input.
     #[must_use]
     pub fn of(given: &[PathBuf]) -> Self {
-        Self::by(given, |one, other| {
-            Ok(is_one_file(one, other)? || has_same_bytes(one, other)?)
-        })
+        Self::by(given, |one, other| has_same_bytes(one, other).unwrap_or(false))
     }
 
     /// Finds the same files, for those that still grow.
     #[must_use]
     pub fn growing(given: &[PathBuf]) -> Self {
-        Self::by(given, is_one_file)
+        Self::by(given, |_, _| false)
     }
 
-    fn by(given: &[PathBuf], same: impl Fn(&Path, &Path) -> io::Result<bool>) -> Self {
+    /// `same` compares files of one length.
+    fn by(given: &[PathBuf], same: impl Fn(&Path, &Path) -> bool) -> Self {
         let mut all = Self {
             files: Vec::with_capacity(given.len()),
             again: Vec::new(),
         };
+        let mut known = HashMap::new();
+        let mut of_length: HashMap<u64, Vec<usize>> = HashMap::new();
         for file in given {
-            let is_same = |known: &PathBuf| same(known, file).unwrap_or(false);
-            match all.files.iter().position(is_same) {
-                Some(place) => all.again.push((place, file.clone())),
-                None => all.files.push(file.clone()),
+            let found = file.metadata().ok().filter(Metadata::is_file);
+            let place = all.files.len();
+            if let Some(found) = found {
+                let identity = (found.dev(), found.ino());
+                let alike = of_length.entry(found.len()).or_default();
+                let first = known.get(&identity).copied();
+                let first = first.or_else(|| alike.iter().copied().find(|first| same(&all.files[*first], file)));
+                if let Some(first) = first {
+                    all.again.push((first, file.clone()));
+                    continue;
+                }
+                known.insert(identity, place);
+                if found.len() > 0 {
+                    alike.push(place);
+                }
             }
+            all.files.push(file.clone());
         }
         all
     }
@@ -58,16 +72,7 @@ impl Distinct {
     }
 }
 
-fn is_one_file(one: &Path, other: &Path) -> io::Result<bool> {
-    let [known, found] = [one.metadata()?, other.metadata()?];
-    Ok(known.is_file() && (known.dev(), known.ino()) == (found.dev(), found.ino()))
-}
-
 fn has_same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
-    let [known, found] = [one.metadata()?, other.metadata()?];
-    if !known.is_file() || !found.is_file() || known.len() != found.len() || known.len() == 0 {
-        return Ok(false);
-    }
     let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
     loop {
         let (left, right) = (one.fill_buf()?, other.fill_buf()?);

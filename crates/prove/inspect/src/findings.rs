@@ -6,7 +6,7 @@ use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
-use crate::remedy::{self, BUFFER, KEYS, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
+use crate::remedy::{self, BUFFER, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -198,22 +198,9 @@ pub(crate) const SNAPPED: &str = "captured in part only: nothing is said of the 
 pub(crate) const NOTHING_SEEN: &str = "nothing was seen that carries data: this capture shows nothing of any link";
 
 /// Limits of the evidence: no verdict reaches behind them.
-fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 6] {
-    let (totals, summary) = (report.totals(), report.summary());
+fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 4] {
+    let totals = report.totals();
     [
-        (
-            summary.refused_by_size,
-            "connection",
-            "refused, or perhaps so, by the length of an encrypted record: two octets of data, or a close_notify of an \
-             unused connection, look alike",
-            KEYS,
-        ),
-        (
-            summary.with_gaps,
-            "connection",
-            "bytes are missing from the capture: nothing is said of them",
-            BUFFER,
-        ),
         (totals.snapped, "packet", SNAPPED, WHOLE),
         (totals.untagged, "packet", UNTAGGED, TAGS),
         (
@@ -331,6 +318,12 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         "connection",
         "set up before the capture began: restart an end, or its sidecar, to see handshakes",
     );
+    note(
+        summary.refused_by_size,
+        "connection",
+        "refused, or perhaps so, by the length of an encrypted record: two octets of data, or a close_notify of an unused connection, look alike",
+    );
+    note(summary.with_gaps, "connection", "bytes are missing from the capture");
     let refusals = &report.by_ledgers().refusals;
     for (kind, count) in refusals.iter().take(REFUSALS) {
         let peer = kind

@@ -202,7 +202,7 @@ pub fn remedies() -> impl Iterator<Item = Remedy> {
     let of_holes = HoleKind::ALL.into_iter().map(of_hole);
     of_concerns
         .chain(of_holes)
-        .chain([WHOLE, NOTHING, BUFFER, TAGS, KEYS, LEDGER, MEMORY, OTHERS])
+        .chain([WHOLE, NOTHING, BUFFER, TAGS, LEDGER, MEMORY, OTHERS])
 }
 
 const DEPLOYMENT: &str = "the deployment file";
@@ -253,15 +253,12 @@ pub(crate) const NOTHING: Remedy = Remedy::new("capture where and while they car
     .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
 
 /// For packets that are missing from the capture.
-pub(crate) const BUFFER: Remedy = Remedy::new("capture on a host that keeps up, with a larger buffer (`tcpdump -B`)")
+pub(crate) const BUFFER: Remedy = Remedy::new("capture on a host that keeps up (larger buffer: `tcpdump -B`)")
     .run("tcpdump -B 65536 -s 0 -i INTERFACE -w capture.pcap");
 
 /// For frames without their VLAN tags.
 pub(crate) const TAGS: Remedy = Remedy::new("capture on a named interface, or with `-y LINUX_SLL`")
     .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
-
-/// For what only keys show.
-pub(crate) const KEYS: Remedy = Remedy::new("give a key log (`--keylog`), or ledgers (`--ledger`)");
 
 /// For records that ledgers lost.
 pub(crate) const LEDGER: Remedy = Remedy::new("give ledgers room on their disk, and a disk that keeps up");

@@ -463,7 +463,12 @@ mod tests {
             &[0, 0, 1, 1, 5, 0, 0, 0, 3, 0x82],
         ]
         .concat();
-        for (switch, streams) in [("h2c", Some(2)), ("websocket", None)] {
+        let unasked = b"GET /a HTTP/1.1\r\nAuthorization: Bearer eyJhbGciOiJFUzI1NiJ9.e30.c2ln\r\n\r\n";
+        for (ask, switch, streams) in [
+            (&ask[..], "h2c", Some(2)),
+            (&ask[..], "websocket", None),
+            (&unasked[..], "h2c", None),
+        ] {
             let answer = format!("HTTP/1.1 101 Switching Protocols\r\nupgrade: {switch}\r\n\r\n");
             let mut application = Application::new(Start::Syn);
             let mut client = (0, Roles::Syn);

@@ -149,7 +149,7 @@ pub struct EspSa {
     pub late: u64,
     nonces: Nonces,
     /// Sequence numbers of one cycle: with an implicit vector (RFC 8750) they are the nonces.
-    sequences: Nonces,
+    sequences: Option<Box<Nonces>>,
     /// The first packet with sequence number 1, and whether another one came.
     begun: Option<NonZeroU32>,
     again: bool,
@@ -203,7 +203,7 @@ impl EspSa {
             repeated: 0,
             late: 0,
             nonces: Nonces::default(),
-            sequences: Nonces::default(),
+            sequences: None,
             begun: None,
             again: false,
             looked: Looked::default(),
@@ -231,7 +231,8 @@ impl EspSa {
 
     /// Bytes it holds on the heap.
     pub(crate) fn held(&self) -> usize {
-        self.nonces.held() + self.sequences.held()
+        let sequences = self.sequences.as_deref();
+        self.nonces.held() + sequences.map_or(0, |table| size_of_val(table) + table.held())
     }
 
     /// Nonces that two packets have. Without encryption the bytes in their place are none.
@@ -274,9 +275,14 @@ impl EspSa {
         }
         // In a new cycle of extended sequence numbers each comes again.
         if ahead < 1 << 31 && header.sequence < self.highest_sequence {
-            self.sequences.forget();
+            self.sequences = None;
         }
-        self.again |= self.sequences.take(header.sequence.into(), packet, missing, at);
+        // One of the cycle before may come late, and number 1 has been compared above.
+        let is_late = ahead >= 1 << 31 && header.sequence > self.highest_sequence;
+        if !is_late && (header.sequence > 1 || self.wrapped > 0) {
+            let sequences = self.sequences.get_or_insert_default();
+            self.again |= sequences.take(header.sequence.into(), packet, missing, at);
+        }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;
         if self.packets == 1 {

@@ -51,13 +51,23 @@ impl Session {
     /// Takes the next bytes of a direction. Returns where HTTP/2 begins in them, behind the answer
     /// that switches to it (RFC 7540, section 3.2; the JDK's client asks for it).
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
-        let upgraded = (from == Side::Server).then(|| upgrade(bytes)).flatten();
+        let asked = from == Side::Server && self.has_asked();
+        let upgraded = asked.then(|| upgrade(bytes)).flatten();
         let text = &bytes[..upgraded.unwrap_or(bytes.len())];
         self.scanners[from.index()].text(text, at, &mut self.http1.exposed);
         if from == Side::Client {
             self.request(bytes, at);
         }
         upgraded
+    }
+
+    /// Returns true if the first request asks for HTTP/2: what a server alone says changes nothing.
+    fn has_asked(&self) -> bool {
+        let head = match &self.head {
+            Head::Within { bytes, .. } => bytes,
+            Head::Before | Head::Behind => self.http1.request.as_ref().map_or(&[][..], |head| &head.value),
+        };
+        names_h2c(head)
     }
 
     fn request(&mut self, bytes: &[u8], at: Moment) {
@@ -124,12 +134,16 @@ fn upgrade(bytes: &[u8]) -> Option<usize> {
         .get(..bytes.len().min(KEPT))
         .filter(|head| head.starts_with(b"HTTP/1.1 101"))?;
     let end = head.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let mut lines = head[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let is_upgrade = |line: &[u8]| {
+    names_h2c(&head[..end]).then_some(end)
+}
+
+/// Returns true if a head has the field `Upgrade: h2c`.
+fn names_h2c(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.any(|line| {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or_default();
         line[..colon].eq_ignore_ascii_case(b"upgrade") && line[colon + 1..].trim_ascii().eq_ignore_ascii_case(b"h2c")
-    };
-    lines.any(is_upgrade).then_some(end)
+    })
 }
 
 #[cfg(test)]

@@ -105,8 +105,14 @@ fn a_sequence_number_with_other_bytes_is_noticed_and_a_copy_or_a_new_cycle_is_no
     assert!(sent(&[(9, 0xaa), (10, 1), (11, 1), (10, 2)]));
     let cycle = [(u32::MAX - 1, 1), (u32::MAX, 1), (0, 1), (1, 1)];
     assert!(!sent(&cycle));
-    let next = cycle.map(|(sequence, _)| (sequence, 2));
+    let late = [(0, 1), (u32::MAX, 1), (1, 1)];
+    let end = [(u32::MAX - 1, 2), (u32::MAX, 2), (2, 2)];
     let far = [(1 << 30, 1), (1 << 31, 1), (3 << 30, 1)];
+    assert!(
+        !sent(&[&late[..], &far, &end].concat()),
+        "a late packet of the cycle before"
+    );
+    let next = cycle.map(|(sequence, _)| (sequence, 2));
     assert!(!sent(&[&cycle[..], &far, &next].concat()), "another cycle");
 }
 
