@@ -31,7 +31,7 @@ struct Ike {
     since: Instant,
     /// Time at which both ends authenticated each other. A rekey does not renew it.
     authenticated: SystemTime,
-    /// The same by the clock that nobody sets.
+    /// The same by the monotonic clock.
     authenticated_at: Instant,
     children: HashMap<u32, Child>,
 }
