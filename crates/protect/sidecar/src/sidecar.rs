@@ -622,7 +622,7 @@ impl Running {
         self.other_workers.close();
         self.state.close();
         let goodbye = async {
-            while !shared.sessions.list().is_empty() {
+            while shared.sessions.count() > 0 {
                 sleep(Duration::from_millis(5)).await;
             }
         };

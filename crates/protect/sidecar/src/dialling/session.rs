@@ -94,7 +94,7 @@ impl Session {
         let side = Side::from(leg.direction);
         let peer = established.peer.as_str();
         let (total_sent, total_received) = shared.metrics.bytes(side, peer);
-        shared.recorder.record(Event::Handshake(Box::new(Handshake {
+        let begun = Event::Handshake(Box::new(Handshake {
             key: established.key,
             interface: leg.interface.name().to_owned(),
             direction: leg.direction,
@@ -107,7 +107,7 @@ impl Session {
             bytes: established.bytes,
             times: leg.times(),
             verdict: established.verdict.clone(),
-        })));
+        }));
         let ends = established.chain.iter().map(|certificate| certificate.not_after).min();
         let ends = ends.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
         let ends = SystemTime::UNIX_EPOCH
@@ -142,6 +142,8 @@ impl Session {
             session.admitted();
         }
         shared.sessions.insert(number, &session);
+        // After it is listed, and its end before it is removed: the ledger is closed when none is listed.
+        shared.recorder.record(begun);
         // After it is listed: a reload either finds it there or is seen here.
         if generation != shared.endpoint.generation()
             && let Some(refusal) = review::judge(shared, &session)
@@ -288,7 +290,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.sessions.lock().remove(&self.number);
         self.shared.recorder.record(Event::Closed(Closed {
             key: self.key,
             bytes: self.bytes(),
@@ -298,6 +299,7 @@ impl Drop for Session {
                 detail: refusal.detail.clone(),
             }),
         }));
+        self.shared.sessions.lock().remove(&self.number);
     }
 }
 
