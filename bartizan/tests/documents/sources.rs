@@ -229,11 +229,12 @@ fn literals_and_lifetimes_end_where_rust_ends_them() {
     );
 }
 
-/// Longest source of the binary without its tests, in lines: it has arguments, printing and signals.
+/// Longest source of the binary without its tests, in lines: it has arguments, printing and
+/// signals.
 const BINARY: usize = 250;
 
-/// Sources of the binary that are longer, with the lines they may have at most. Only shorter ones may
-/// take their place.
+/// Sources of the binary that are longer, with the lines they may have at most. Only shorter ones
+/// may take their place.
 const LONGER: [(&str, usize); 20] = [
     ("commands/algorithms.rs", 300),
     ("commands/algorithms/rows.rs", 300),

@@ -42,8 +42,8 @@ impl Usage {
         })
     }
 
-    /// Usage of the living processes of a group together: a [`bartizan_host::Process`] leads one with its
-    /// own number.
+    /// Usage of the living processes of a group together: a [`bartizan_host::Process`] leads one
+    /// with its own number.
     ///
     /// # Errors
     ///

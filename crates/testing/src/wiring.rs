@@ -7,7 +7,8 @@ use bartizan_host::{Error, Feature, Namespace, Program};
 
 use crate::Impairment;
 
-/// Time limit of an `ip` or `tc` command: they take milliseconds; a machine out of memory takes longer.
+/// Time limit of an `ip` or `tc` command: they take milliseconds; a machine out of memory takes
+/// longer.
 const IP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Changes to the interfaces of a namespace.

@@ -16,10 +16,11 @@ use crate::{Failure, Outcome};
 ///
 /// A link is known again by its interface and its ends: the nodes of the deployment file, or else addresses. Worse is a
 /// verdict or an answer that fell, from whatever it was, and what is no longer shown. A link that
-/// appeared counts as well unless it is shown to be quantum-safe, and so does a limit of the evidence, as of
-/// packets that were dropped: something may have got worse behind it.
+/// appeared counts as well unless it is shown to be quantum-safe, and so does a limit of the
+/// evidence, as of packets that were dropped: something may have got worse behind it.
 ///
-/// Exit codes: 0 nothing got worse, 1 something did or may have, 2 a file could not be read to its end or compared.
+/// Exit codes: 0 nothing got worse, 1 something did or may have, 2 a file could not be read to its
+/// end or compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan inspect diff monday.pcap tuesday.pcap\n  \

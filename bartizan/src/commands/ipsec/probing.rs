@@ -130,7 +130,8 @@ fn ask(open: &mut [Pending]) {
         }
         let until = Instant::now() + WAIT;
         for pending in &mut waiting {
-            // A raw socket has all packets of its protocol from the peer, without end where the link is busy.
+            // A raw socket has all packets of its protocol from the peer, without end where the
+            // link is busy.
             while !pending.is_answered && pending.error.is_none() {
                 let left = until.saturating_duration_since(Instant::now());
                 match pending.socket.receive(&mut buffer, left) {

@@ -26,8 +26,10 @@ use crate::{Failure, Outcome};
 ///
 /// --with names the kind where a node has links of several kinds.
 ///
-/// --probe proves that traffic passes, by an echo through every link that its peer answers: IPsec, one packet within the selectors of each CHILD_SA, counted by the SA each way; sidecar, a fresh connection to each peer's
-/// sidecar, judged by the policy. A link without such a proof is a finding.
+/// --probe proves that traffic passes, by an echo through every link that its peer answers: IPsec,
+/// one packet within the selectors of each CHILD_SA, counted by the SA each way; sidecar, a fresh
+/// connection to each peer's sidecar, judged by the policy. A link without such a proof is a
+/// finding.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \

@@ -67,8 +67,8 @@ impl Identity {
         (current.server.not_after() <= now).then_some("the certificate has ended")
     }
 
-    /// Reads files that have changed, each time until it succeeds: the cause may end without another
-    /// change. One that is half written leaves what was there, and is logged.
+    /// Reads files that have changed, each time until it succeeds: the cause may end without
+    /// another change. One that is half written leaves what was there, and is logged.
     pub(super) fn refresh(&self) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let files = [stamp(&self.certificate), stamp(&self.key)];

@@ -2,7 +2,8 @@
 
 use strsim::osa_distance;
 
-/// Network functions of a 5G core and its neighbours (NFType of TS 29.510), and elements of the RAN.
+/// Network functions of a 5G core and its neighbours (NFType of TS 29.510), and elements of the
+/// RAN.
 const KNOWN: [&str; 98] = [
     "NRF",
     "UDM",

@@ -75,8 +75,8 @@ fn what_is_no_record_is_never_removed() {
     assert_eq!(numbers, [None, Some(1)]);
 }
 
-/// A service that is root wrote its records into the file that a link led to, `/etc/passwd` say, and
-/// waited for ever for the reader of a pipe.
+/// A service that is root wrote its records into the file that a link led to, `/etc/passwd` say,
+/// and waited for ever for the reader of a pipe.
 #[test]
 fn a_link_a_pipe_and_a_device_are_no_ledgers() {
     let directory = tempfile::tempdir().unwrap();

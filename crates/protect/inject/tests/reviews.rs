@@ -393,8 +393,8 @@ fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_war
     assert!(matches!(debugged.verdict(), Verdict::Refused(_)), "{debugged:?}");
 }
 
-/// Only Secrets of `secret` and `projected` volumes were seen: a `csi` or `flexVolume` driver, which
-/// is given the Secret's contents, could show them to the pod.
+/// Only Secrets of `secret` and `projected` volumes were seen: a `csi` or `flexVolume` driver,
+/// which is given the Secret's contents, could show them to the pod.
 #[test]
 fn a_nodes_secret_is_seen_in_every_field_of_a_pod_that_names_one() {
     let mandatory = Settings {

@@ -34,7 +34,8 @@ bartizan_registry::named! {
         NotInPolicy = "not-in-policy",
         /// No quantum-safe key exchange where the policy requires one.
         Classical = "classical",
-        /// Its peer was authenticated under roots or revocation lists of before, and not anew since.
+        /// Its peer was authenticated under roots or revocation lists of before, and not anew
+        /// since.
         NotAuthenticatedAnew = "not-authenticated-anew",
     }
 }

@@ -18,8 +18,8 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Finds the same files, and files of the same bytes. What cannot be read stays among the files,
-    /// so that reading it reports why, and so does standard input.
+    /// Finds the same files, and files of the same bytes. What cannot be read stays among the
+    /// files, so that reading it reports why, and so does standard input.
     #[must_use]
     pub fn of(given: &[PathBuf]) -> Self {
         Self::by(given, |one, other| has_same_bytes(one, other).unwrap_or(false))

@@ -20,8 +20,8 @@ pub const LARGEST_BLOCK: u32 = 16 * 1024 * 1024;
 pub struct Packet<'a> {
     /// Its number in the capture, from 1.
     pub number: u64,
-    /// Capture time. A pcapng Simple Packet Block has none: it is that of the packet before, or zero
-    /// where no packet before has one.
+    /// Capture time. A pcapng Simple Packet Block has none: it is that of the packet before, or
+    /// zero where no packet before has one.
     pub time: Timestamp,
     /// Link type, which names the header that the first byte begins.
     pub link: LinkType,

@@ -45,10 +45,11 @@ pub struct Http2 {
     /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of
     /// them together. There are none behind bytes that are missing.
     pub requests: Vec<HeaderBlock>,
-    /// The head of the request of HTTP/1.1 that asked for it (RFC 7540, section 3.2), which stream 1
-    /// answers.
+    /// The head of the request of HTTP/1.1 that asked for it (RFC 7540, section 3.2), which stream
+    /// 1 answers.
     pub upgrade: Option<Seen<Box<[u8]>>>,
-    /// SUCIs and tokens in plaintext bodies, and in `upgrade`. Those in `requests` are not counted here.
+    /// SUCIs and tokens in plaintext bodies, and in `upgrade`. Those in `requests` are not counted
+    /// here.
     pub exposed: Option<Box<Sightings>>,
 }
 

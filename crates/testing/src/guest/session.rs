@@ -84,8 +84,8 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// Those of [`bartizan_host::Program::start`]; [`Error::Failed`] with the console's last lines where
-    /// the guest ends, [`Error::Late`] when the time is over.
+    /// Those of [`bartizan_host::Program::start`]; [`Error::Failed`] with the console's last lines
+    /// where the guest ends, [`Error::Late`] when the time is over.
     pub fn boot(&self, folder: &Path, patience: Duration) -> Result<Session, Error> {
         let folder = std::path::absolute(folder).map_err(Error::io(format!("finding {}", folder.display())))?;
         fs::create_dir_all(&folder).map_err(Error::io(format!("making {}", folder.display())))?;

@@ -320,8 +320,8 @@ fn another_key_gets_nothing_on_an_invitation_that_was_used() {
     ));
 }
 
-/// `bartizan enrol --name smf` with the invitation of amf got the certificate of amf, which it could
-/// not use, and amf got none.
+/// `bartizan enrol --name smf` with the invitation of amf got the certificate of amf, which it
+/// could not use, and amf got none.
 #[test]
 fn a_request_for_another_name_is_refused_and_does_not_use_the_invitation() {
     let mut stage = Stage::new(Algorithm::Ed25519);

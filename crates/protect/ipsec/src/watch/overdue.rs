@@ -1,9 +1,9 @@
 //! IKE_SAs whose peers were authenticated under roots or revocation lists of before.
 //!
 //! charon judges nothing that stands. It is asked to authenticate peers anew, and what was not
-//! replaced in time is taken down. A rekey authenticates no peer: its IKE_SA is due when the old one
-//! was. So is one whose peer was not authenticated anew in the time of the deployment file: charon's
-//! own timer begins anew where the peer rekeys after it.
+//! replaced in time is taken down. A rekey authenticates no peer: its IKE_SA is due when the old
+//! one was. So is one whose peer was not authenticated anew in the time of the deployment file:
+//! charon's own timer begins anew where the peer rekeys after it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

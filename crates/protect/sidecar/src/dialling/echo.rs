@@ -1,4 +1,5 @@
-//! Echo at the sidecars of a node's peers, over fresh connections that both ends judge as any other.
+//! Echo at the sidecars of a node's peers, over fresh connections that both ends judge as any
+//! other.
 
 use std::io;
 use std::net::SocketAddr;

@@ -23,8 +23,8 @@ struct Pause {
     /// That of the endpoint that was refused: a reload may have set right what was wrong.
     generation: u64,
     until: Instant,
-    /// In a row, whatever the reasons: two sidecars at one address may have one each, and a peer may
-    /// alternate.
+    /// In a row, whatever the reasons: two sidecars at one address may have one each, and a peer
+    /// may alternate.
     refusals: u32,
     /// An attempt was made since the last refusal: connections that are refused together lengthen a pause once.
     tried: bool,
@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(dials, 3 + 29);
     }
 
-    /// Two sidecars behind one address that refused for different reasons ended each other's pauses.
+    /// Two sidecars behind one address that refused for different reasons ended each other's
+    /// pauses.
     #[test]
     fn a_peer_that_refuses_for_changing_reasons_is_dialled_as_seldom() {
         let (refusing, began) = (Refusing::default(), Instant::now());

@@ -142,7 +142,8 @@ impl Session {
             session.admitted();
         }
         shared.sessions.insert(number, &session);
-        // After it is listed, and its end before it is removed: the ledger is closed when none is listed.
+        // After it is listed, and its end before it is removed: the ledger is closed when none is
+        // listed.
         shared.recorder.record(begun);
         // After it is listed: a reload either finds it there or is seen here.
         if generation != shared.endpoint.generation()

@@ -38,8 +38,9 @@ impl Running {
     /// effect for new handshakes, and for open connections: each is judged again, and one that would be refused now ends once its
     /// requests have, at the latest after `limits.drain`.
     ///
-    /// The others with requests under way go on; those kept open or ready are replaced. Must be called within a tokio runtime: a
-    /// hub with thousands of peers takes seconds to prepare, on a thread of its own.
+    /// The others with requests under way go on; those kept open or ready are replaced. Must be
+    /// called within a tokio runtime: a hub with thousands of peers takes seconds to prepare, on a
+    /// thread of its own.
     ///
     /// # Errors
     /// Fails if anything of it could not be started with: everything old stays in effect then.

@@ -16,7 +16,8 @@ pub struct Blueprint {
     /// Packages that are installed.
     pub packages: &'static [&'static str],
     /// Packages whose files are unpacked over the others', with what they depend on: for those that
-    /// conflict with one of the others in Debian and share no file with it. They are not configured.
+    /// conflict with one of the others in Debian and share no file with it. They are not
+    /// configured.
     pub besides: &'static [&'static str],
     /// The cache.
     pub cache: PathBuf,

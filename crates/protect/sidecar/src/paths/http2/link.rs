@@ -140,7 +140,8 @@ impl Link {
                     if let Some(exchange) = inside.connection.kept(origin.stream)
                         && status >= 200
                     {
-                        // The answer to HEAD ends with its head, whatever the function sends behind it.
+                        // The answer to HEAD ends with its head, whatever the function sends behind
+                        // it.
                         let ends = end || exchange.head.value(b":method") == Some(b"HEAD");
                         exchange.begins_to_be_answered(status);
                         // The head is written below, within a microsecond: what the stream ends with must be counted before.
