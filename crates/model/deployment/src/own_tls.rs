@@ -24,7 +24,7 @@ pub(crate) fn listeners(raw: &[RawTls], node_address: IpAddr) -> Result<Vec<Inbo
 }
 
 fn listener(raw: &RawTls, node_address: IpAddr) -> Result<Inbound, Fault> {
-    let mut listen = SocketAddr::new(raw.listen.ip().to_canonical(), raw.listen.port());
+    let mut listen = raw.listen;
     if listen.ip().is_unspecified() {
         listen.set_ip(node_address);
     }

@@ -28,6 +28,51 @@ const MOST_NODES: usize = 200_000;
 /// Cause where a file has more.
 pub(crate) const TOO_MANY_NODES: &str = "it has more than 200,000 nodes";
 
+/// An address, or several, in the form in which packets carry it.
+trait Canonical {
+    /// `::ffff:192.0.2.1` is 192.0.2.1: the kernel sends IPv4 there, past every rule for IPv6.
+    fn canonical(self) -> Self;
+}
+
+impl Canonical for IpAddr {
+    fn canonical(self) -> Self {
+        self.to_canonical()
+    }
+}
+
+impl Canonical for SocketAddr {
+    fn canonical(self) -> Self {
+        match self.ip().to_canonical() {
+            address @ IpAddr::V4(_) => Self::new(address, self.port()),
+            IpAddr::V6(_) => self,
+        }
+    }
+}
+
+impl<T: Canonical> Canonical for Option<T> {
+    fn canonical(self) -> Self {
+        self.map(T::canonical)
+    }
+}
+
+impl<T: Canonical> Canonical for Vec<T> {
+    fn canonical(self) -> Self {
+        self.into_iter().map(T::canonical).collect()
+    }
+}
+
+impl<T: Canonical> Canonical for BTreeMap<String, T> {
+    fn canonical(self) -> Self {
+        self.into_iter()
+            .map(|(name, address)| (name, address.canonical()))
+            .collect()
+    }
+}
+
+fn canonical<'de, D: Deserializer<'de>, T: Canonical + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(deserializer).map(T::canonical)
+}
+
 /// Reads nodes, and stops at the first beyond the bound.
 fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, RawNode>, D::Error> {
     struct Nodes;
@@ -210,6 +255,7 @@ pub(crate) struct RawNode {
     /// What it is, in the standards' words: NRF, AMF, O-CU-CP, near-RT RIC.
     pub(crate) function: String,
     /// Its IP address on the network. Names are not looked up.
+    #[serde(deserialize_with = "canonical")]
     pub(crate) address: IpAddr,
     /// The names its certificate must carry. Default: the node's own name, as a DNS name.
     pub(crate) names: Option<RawNames>,
@@ -289,7 +335,7 @@ pub(crate) struct RawNames {
     #[serde(default)]
     pub(crate) dns: Vec<String>,
     /// IP addresses.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "canonical")]
     pub(crate) ip: Vec<IpAddr>,
     /// URIs, such as urn:uuid: and an NF instance id.
     #[serde(default)]
@@ -307,6 +353,7 @@ pub(crate) struct RawSidecar {
     #[serde(default)]
     pub(crate) outbound: Vec<RawOutbound>,
     /// Address and port of metrics and state, unencrypted: loopback, or a management network.
+    #[serde(default, deserialize_with = "canonical")]
     pub(crate) admin: Option<SocketAddr>,
     /// The ledger of what its handshakes negotiated.
     pub(crate) ledger: Option<RawLedger>,
@@ -323,9 +370,10 @@ pub(crate) struct RawSidecar {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTls {
     /// Address and port. 0.0.0.0 and :: stand for the node's address.
+    #[serde(deserialize_with = "canonical")]
     pub(crate) listen: SocketAddr,
     /// Address at which functions behind sidecars call it, without TLS. Default: `listen`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "canonical")]
     pub(crate) service: Option<SocketAddr>,
     /// The interface whose peers it serves. Default: the only one it can be.
     #[serde(default)]
@@ -408,10 +456,13 @@ impl<'de> Visitor<'de> for LedgerVisitor {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawInbound {
     /// Address and port where it listens.
+    #[serde(deserialize_with = "canonical")]
     pub(crate) listen: SocketAddr,
     /// Address and port where the network function listens.
+    #[serde(deserialize_with = "canonical")]
     pub(crate) forward: SocketAddr,
     /// Where others know that function to be, as it registers with the NRF. Default: the node's address with the port of forward.
+    #[serde(default, deserialize_with = "canonical")]
     pub(crate) service: Option<SocketAddr>,
     /// The interface it belongs to. Default: the only one it can be.
     #[schemars(with = "Option<Kind>")]
@@ -429,6 +480,7 @@ pub(crate) struct RawInbound {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawOutbound {
     /// Address and port where it listens.
+    #[serde(deserialize_with = "canonical")]
     pub(crate) listen: SocketAddr,
     /// The node that all goes to. Without it each request goes to the node that its :authority names.
     pub(crate) to: Option<String>,
@@ -559,7 +611,7 @@ pub(crate) struct RawIpsecLink {
     /// The end that sets SAs up. Default: the one that cannot be called, else the first.
     pub(crate) initiator: Option<String>,
     /// Addresses of the IKE daemons, by node. Default: the nodes' addresses.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "canonical")]
     pub(crate) outer: BTreeMap<String, IpAddr>,
     /// Under which addresses they reach each other where a NAT is between them, by node.
     #[serde(default)]

@@ -264,7 +264,7 @@ pub(crate) fn service(named: Option<SocketAddr>, default: SocketAddr) -> Result<
 fn of_this_host(place: &str, address: SocketAddr) -> Result<(), Fault> {
     // A number behind the address names the interface of a link-local one.
     let is_scoped = matches!(address, SocketAddr::V6(one) if one.scope_id() != 0);
-    let is_all = address.ip().to_canonical().is_unspecified();
+    let is_all = address.ip().is_unspecified();
     match not_of_a_host(address.ip()).filter(|_| !is_all && !is_scoped) {
         Some(cause) => Err(Fault::new(place, cause, "write an address of this host")),
         None => Ok(()),

@@ -557,3 +557,40 @@ fn no_message_gives_advice_to_programmers() {
         assert!(hints.contains(hint), "{hints}");
     }
 }
+
+/// The kernel sends IPv4 to an address of IPv6's form for it, past every rule for IPv6.
+#[test]
+fn an_address_in_the_form_for_ipv6_is_the_address_of_ipv4() {
+    let parse = |text: &str| Deployment::parse(text, "core.yaml", Path::new("/")).unwrap();
+    let allowed = "admin: 127.0.0.1:9100\n      allow: [{ name: dns, to: 10.100.200.0/24, port: 53 }]";
+    let named = "names: { dns: [nrf.5gc], ip: [10.100.200.2] }";
+    let network = RIGHT
+        .replace("admin: 127.0.0.1:9100", allowed)
+        .replace("names: { dns: [nrf.5gc] }", named);
+    let link = RIGHT_LINK.replace(
+        "mode: tunnel",
+        "mode: tunnel, outer: { cu: 10.1.1.1 }, inner: { cu: [10.1.2.0/24] }",
+    );
+    for plain in [network, link] {
+        let ends = [' ', ',', '[', ']', '{', '}', '\n'];
+        let pieces = plain.split_inclusive(ends).map(|piece| {
+            let word = piece.trim_end_matches(ends);
+            let is_address = word.matches('.').count() == 3 && word.starts_with(|first: char| first.is_ascii_digit());
+            let form = match (word.split_once(':'), word.split_once('/')) {
+                _ if !is_address => return piece.to_owned(),
+                (Some((host, port)), _) => format!("'[::ffff:{host}]:{port}'"),
+                (_, Some((host, bits))) => format!("'::ffff:{host}/{}'", bits.parse::<u8>().unwrap() + 96),
+                _ => format!("'::ffff:{word}'"),
+            };
+            form + &piece[word.len()..]
+        });
+        let mapped: String = pieces.collect();
+        assert!(mapped.matches("::ffff:").count() > 4, "{mapped}");
+        // An index over the interfaces ends it, in no order.
+        let [mapped, plain] = [&mapped, &plain].map(|text| format!("{:?}", parse(text)));
+        assert_eq!(
+            mapped.split_once(", joining").unwrap().0,
+            plain.split_once(", joining").unwrap().0
+        );
+    }
+}

@@ -54,7 +54,7 @@ impl External {
             return Ok(Self::Any);
         }
         let hint = "write the address under which its peers reach it, or `any` where a NAT hides it";
-        let Ok(address) = text.parse::<IpAddr>() else {
+        let Ok(address) = text.parse::<IpAddr>().map(|address| address.to_canonical()) else {
             let shown: String = text.chars().take(64).collect();
             return Err(Fault::new("", format!("`{shown}` is no address"), hint));
         };

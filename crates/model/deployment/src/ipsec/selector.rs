@@ -151,6 +151,11 @@ impl Network {
         if bits > width(address) {
             return Err(refuse(hint));
         }
+        // IPv4 in IPv6's form is IPv4, in packets too.
+        let (address, bits) = match (address.to_canonical(), bits.checked_sub(96)) {
+            (mapped @ IpAddr::V4(_), Some(bits)) if address.is_ipv6() => (mapped, bits),
+            _ => (address, bits),
+        };
         // Functions send to groups and to all of their link.
         let is_of_several = |address: IpAddr| {
             address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
