@@ -62,7 +62,8 @@ pub use sctp::{
 };
 pub use signature::{SIGNATURES, Signature, signature, signature_named, signature_safety};
 pub use ssh::{
-    SSH_KEY_EXCHANGES, SSH_NO_CIPHER, SSH_PUBLIC_KEYS, SshKeyExchange, SshPublicKey, ssh_key_exchange, ssh_public_key,
+    SSH_KEY_EXCHANGES, SSH_NO_CIPHER, SSH_PUBLIC_KEYS, SshKeyExchange, SshPublicKey, ssh_cipher, ssh_key_exchange,
+    ssh_public_key,
 };
 pub use status::{Category, Safety, State, Status};
 pub use tcp::{TCP_APPLICATIONS, TcpApplication, tcp_application_at};

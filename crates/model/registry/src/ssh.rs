@@ -130,10 +130,76 @@ pub static SSH_PUBLIC_KEYS: &[SshPublicKey] = keys! {
 /// The cipher of SSH that does not encrypt (RFC 4253, section 6.3).
 pub const SSH_NO_CIPHER: &str = "none";
 
+/// Ciphers of SSH that a quantum computer does not break either: IANA's (RFC 4253, 4344 and 5647),
+/// and those of implementations.
+const SSH_CIPHERS: [&str; 34] = [
+    "aes128-cbc",
+    "aes192-cbc",
+    "aes256-cbc",
+    "aes128-ctr",
+    "aes192-ctr",
+    "aes256-ctr",
+    "AEAD_AES_128_GCM",
+    "AEAD_AES_256_GCM",
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "aes128-gcm",
+    "aes256-gcm",
+    "rijndael-cbc@lysator.liu.se",
+    "chacha20-poly1305",
+    "chacha20-poly1305@openssh.com",
+    "camellia128-cbc",
+    "camellia192-cbc",
+    "camellia256-cbc",
+    "camellia128-ctr",
+    "camellia192-ctr",
+    "camellia256-ctr",
+    "serpent128-cbc",
+    "serpent192-cbc",
+    "serpent256-cbc",
+    "serpent128-ctr",
+    "serpent192-ctr",
+    "serpent256-ctr",
+    "twofish128-cbc",
+    "twofish192-cbc",
+    "twofish256-cbc",
+    "twofish-cbc",
+    "twofish128-ctr",
+    "twofish192-ctr",
+    "twofish256-ctr",
+];
+
+/// Ciphers of SSH that a classical computer breaks: blocks of 64 bits, RC4 and DES.
+const SSH_BROKEN_CIPHERS: [&str; 13] = [
+    "3des-cbc",
+    "3des-ctr",
+    "des-cbc",
+    "des-cbc@ssh.com",
+    "blowfish-cbc",
+    "blowfish-ctr",
+    "cast128-cbc",
+    "cast128-ctr",
+    "idea-cbc",
+    "idea-ctr",
+    "arcfour",
+    "arcfour128",
+    "arcfour256",
+];
+
 /// The key exchange method of this name.
 #[must_use]
 pub fn ssh_key_exchange(name: &str) -> Option<&'static SshKeyExchange> {
     SSH_KEY_EXCHANGES.iter().find(|known| known.name == name)
+}
+
+/// Safety of the traffic under the cipher of this name; none for one that is not known.
+#[must_use]
+pub fn ssh_cipher(name: &str) -> Option<Safety> {
+    match name {
+        _ if SSH_CIPHERS.contains(&name) => Some(Safety::QuantumSafe),
+        _ if SSH_BROKEN_CIPHERS.contains(&name) => Some(Safety::Vulnerable),
+        _ => None,
+    }
 }
 
 /// The public key algorithm of this name.

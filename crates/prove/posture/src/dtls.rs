@@ -12,7 +12,7 @@ use crate::confidentiality::is_psk;
 use crate::established::Progress;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::uniform;
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
+use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, questions, spread};
 
 const NOT_READ: &str = "DTLS whose handshake was not seen or not read";
 
@@ -80,10 +80,12 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
         (None, None) => None,
     };
     let Some((because, source)) = clear else {
-        return Posture {
-            clear: Reply::new(Answer::No, "DTLS records only", vec![all]),
+        let mut posture = Posture {
+            clear: Reply::new(Answer::No, "DTLS records only", vec![all.clone()]),
             ..posture
         };
+        spread::doubt(dtls.looks_encrypted(), &all, &mut posture);
+        return posture;
     };
     let judgement = Judgement::new(
         Verdict::ReadableNow,

@@ -7,36 +7,25 @@ use bartizan_wire::ike::Fault;
 
 use crate::ipsec::JudgedIkeSa;
 use crate::keying::Made;
-use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
+use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, ike, spread};
 
-const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
-
-/// Judges an association; `ike` are the IKE_SAs of the capture, and `made` names the ones that may
-/// have keyed it.
+/// Judges an association by what keyed it; `ike` are the IKE_SAs of the capture, and `made` names the
+/// ones that may have. [`doubt`] comes last, behind keys and ledgers.
 pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let all = vec![Source::between(sa.first, sa.last)];
     let keyed_by = keyed_by(made, ike);
-    // Bytes that are spread otherwise are a hint, and no proof.
-    let doubt = sa.looks_encrypted() == Some(false);
-    let reused = sa.reuses_nonce().filter(|_| sa.in_plaintext().is_none());
     let confidentiality = match (sa.in_plaintext(), &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::ReadableNow,
             "sent unencrypted: ESP with NULL encryption",
             vec![Source::between(at, at)],
         ),
-        (None, Ok(judged)) if doubt && judged.posture.confidentiality.verdict() == Verdict::QuantumSafe => {
-            Judgement::new(Verdict::NotObservable, NOT_SPREAD, all.clone())
-        }
         (None, Ok(judged)) => by_ike(judged),
         (None, Err((because, sources))) => {
             let sources = [sources.clone(), all.clone()].concat();
             Judgement::new(Verdict::NotObservable, because.clone(), sources)
         }
     };
-    let (confidentiality, contradiction) = nonces(reused, confidentiality);
-    let again = (sa.begins_again() && contradiction.is_none()).then_some(&all[..]);
-    let (confidentiality, second) = shared(again, confidentiality);
     let authenticity = match &keyed_by {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;
@@ -55,7 +44,6 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     };
     let clear = match sa.in_plaintext() {
         Some(at) => Reply::new(Answer::Yes, "NULL encryption", vec![Source::between(at, at)]),
-        None if doubt => Reply::new(Answer::NotObservable, NOT_SPREAD, all.clone()),
         None => Reply::new(Answer::No, "nothing in its packets can be read", all.clone()),
     };
     let kind = if sa.in_plaintext().is_some() {
@@ -74,9 +62,21 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         client_authenticated: reply(|posture| &posture.client_authenticated),
         stayed: reply(|posture| &posture.stayed),
         clear,
-        contradictions: contradiction.into_iter().chain(second).collect(),
         ..Posture::bare(kind, confidentiality, authenticity)
     }
+}
+
+/// Applies what the association's own packets show against it: no key exchange outweighs it, whether
+/// packets, keys or a ledger show that.
+pub(crate) fn doubt(sa: &EspSa, posture: &mut Posture) {
+    let all = [Source::between(sa.first, sa.last)];
+    spread::doubt(sa.looks_encrypted(), &all[0], posture);
+    let reused = sa.reuses_nonce().filter(|_| sa.in_plaintext().is_none());
+    let (confidentiality, first) = nonces(reused, posture.confidentiality.clone());
+    let again = (sa.begins_again() && first.is_none()).then_some(&all[..]);
+    let (confidentiality, second) = shared(again, confidentiality);
+    posture.confidentiality = confidentiality;
+    posture.contradictions.extend(first.into_iter().chain(second));
 }
 
 /// The rest of a judgement of packets that have a sequence number twice: two IKE_SAs may have keyed

@@ -13,7 +13,7 @@ use crate::ledgers::Entry;
 use crate::negotiation::Hellos;
 use crate::{
     Answer, Hint, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
-    confidentiality, interface, proxy, questions, ssh,
+    confidentiality, interface, proxy, questions, spread, ssh,
 };
 
 /// Microseconds by which the clocks of a capturing host and of a node may differ: no two of one network do by an hour.
@@ -196,7 +196,7 @@ impl<'a> Evidence<'a> {
             };
         }
         let carried = self.carried();
-        Posture {
+        let mut posture = Posture {
             kind: Kind::of(self.connection, self.refused().is_some()),
             group: self
                 .group()
@@ -228,7 +228,13 @@ impl<'a> Evidence<'a> {
             holes,
             in_ledger: !self.entries.is_empty(),
             refused_by_size: self.tls().is_some_and(|tls| Progress::of(self, tls).is_by_size()),
-        }
+        };
+        spread::doubt(
+            self.tls().and_then(Tls::looks_encrypted),
+            &Source::all(self.connection),
+            &mut posture,
+        );
+        posture
     }
 
     /// Peers' chains by ledger records of this connection's handshake, each with its source.

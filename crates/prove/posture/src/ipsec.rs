@@ -199,6 +199,7 @@ impl JudgedIpsec {
                 ike_opened::refine_esp(child, &mut posture);
             }
             ledgers.recorded().refine_esp(&sa, &mut posture);
+            esp::doubt(&sa, &mut posture);
             let made = opened.map(|(_, made)| Box::new(made.clone()));
             give(JudgedEspSa { sa: *sa, made, posture });
         }

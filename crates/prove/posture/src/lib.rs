@@ -43,6 +43,7 @@ mod recorded;
 mod requests;
 mod sctp;
 mod span;
+mod spread;
 mod ssh;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};

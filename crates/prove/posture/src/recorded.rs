@@ -345,14 +345,42 @@ impl Recorded {
         self.child(sa).map(|child| child.ike)
     }
 
-    /// An SPI is the receiver's choice alone: two that are the same at about one time decide nothing.
+    /// An SPI is the receiver's choice alone: a record is of the packets between its ends, that way
+    /// round, and two that are the same at about one time decide nothing.
     fn child(&self, sa: &EspSa) -> Option<&Child> {
         let places = self.by_esp_spi.get(&sa.spi)?.iter();
         let mut children = places
             .filter_map(|(ike, index)| self.children.get(ike)?.get(*index))
-            .filter(|child| child.span.allows(sa.first, sa.last, sa.first_sequence == 1));
+            .filter(|child| child.span.allows(sa.first, sa.last, sa.first_sequence == 1))
+            .filter(|child| self.is_between_its_ends(child, sa));
         let child = children.next()?;
         children.next().is_none().then_some(child)
+    }
+
+    /// Returns true if packets go between the addresses that the record of a CHILD_SA's IKE_SA names.
+    /// Behind a translation of addresses, which takes ESP in UDP, one end has another.
+    fn is_between_its_ends(&self, child: &Child, sa: &EspSa) -> bool {
+        // In a tunnel or a VLAN the same addresses may be of another network.
+        if !sa.path.is_empty() {
+            return false;
+        }
+        let ends = |entry: &Ike| {
+            let [local, peer] =
+                [entry.record.local_address?, entry.record.peer_address?].map(|end| end.ip().to_canonical());
+            let record = &child.record;
+            let directions = [(record.spi_in, peer, local), (record.spi_out, local, peer)];
+            let mut directions = directions.into_iter().filter(|(spi, ..)| spi.0 == sa.spi);
+            Some(
+                directions.any(|(_, from, to)| match (from == sa.source, to == sa.destination) {
+                    (true, true) => true,
+                    (false, false) => false,
+                    _ => record.udp,
+                }),
+            )
+        };
+        let entries = self.ike.get(&child.ike).into_iter().flatten();
+        let mut own = entries.filter(|entry| entry.node == child.node);
+        own.any(|entry| ends(entry) == Some(true))
     }
 
     /// Refines an ESP security association's posture by ledgers; `ike` is that of its IKE_SA, if

@@ -2,12 +2,12 @@
 //! ones follow; the server's key and signature are unencrypted too. The client's authentication,
 //! and key exchanges after the first, are not visible.
 
-use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
+use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_cipher, ssh_key_exchange, ssh_public_key};
 use bartizan_wire::sctp::Association;
 use bartizan_wire::ssh::{Sent, Ssh};
 use bartizan_wire::{Connection, Ending, Side};
 
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, spread};
 
 /// Transport that carries SSH.
 pub(crate) struct Transport {
@@ -68,7 +68,7 @@ pub(crate) fn posture(transport: &Transport, ssh: &Ssh) -> Posture {
         _ => server.clone(),
     };
     let (offered, preferred) = offer(ssh, &all);
-    Posture {
+    let mut posture = Posture {
         ssh_key_exchange: (kind == Kind::Ssh)
             .then(|| ssh.key_exchange().map(str::to_owned))
             .flatten(),
@@ -80,7 +80,9 @@ pub(crate) fn posture(transport: &Transport, ssh: &Ssh) -> Posture {
         stayed: stayed(&confidentiality),
         clear: clear(kind, ssh, all),
         ..Posture::bare(kind, confidentiality, authenticity)
-    }
+    };
+    spread::doubt(ssh.looks_encrypted(), &transport.packets, &mut posture);
+    posture
 }
 
 const READABLE: &str = "sent unencrypted: messages of a service before the new keys";
@@ -141,6 +143,27 @@ fn has_no_cipher(ssh: &Ssh) -> bool {
         .any(|side| ssh.cipher(side) == Some(SSH_NO_CIPHER))
 }
 
+/// The verdict on a cipher, of either direction, that is not known to withstand an attacker.
+fn weak_cipher(ssh: &Ssh) -> Option<(Verdict, String)> {
+    let judged = [Side::Client, Side::Server].map(|side| match ssh.cipher(side) {
+        Some(name) => match ssh_cipher(name) {
+            Some(Safety::QuantumSafe) => None,
+            Some(Safety::Vulnerable) => Some((
+                Verdict::Vulnerable,
+                format!("its cipher {name} can be broken without a quantum computer"),
+            )),
+            None => Some((
+                Verdict::NotObservable,
+                format!("the registry does not know its cipher {name}"),
+            )),
+        },
+        None => Some((Verdict::NotObservable, "the ends have no cipher in common".to_owned())),
+    });
+    let weak = || judged.iter().flatten();
+    let broken = weak().find(|(verdict, _)| *verdict == Verdict::Vulnerable);
+    broken.or_else(|| weak().next()).cloned()
+}
+
 /// Data that only a service sends, before the keys that would encrypt it.
 fn readable(ssh: &Ssh) -> Option<Source> {
     let found = ssh.client.readable.or(ssh.server.readable)?;
@@ -167,7 +190,13 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
         let because = "sent unencrypted: the cipher agreed on does not encrypt";
         return Judgement::new(Verdict::ReadableNow, because, choice(ssh));
     }
-    let (verdict, because) = match ssh_key_exchange(method).map(|known| known.recording) {
+    let known = ssh_key_exchange(method).map(|known| known.recording);
+    if let Some((verdict, because)) = weak_cipher(ssh)
+        && (verdict == Verdict::Vulnerable || known == Some(Safety::QuantumSafe))
+    {
+        return Judgement::new(verdict, because, choice(ssh));
+    }
+    let (verdict, because) = match known {
         Some(Safety::QuantumSafe) if has_second_offer(ssh) => (
             Verdict::NotObservable,
             format!("{method} negotiated, if the first SSH_MSG_KEXINIT of two counts"),

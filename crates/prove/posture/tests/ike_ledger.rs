@@ -28,9 +28,14 @@ impl Sink for Gathered {
 }
 
 /// The IKE_SAs and ESP security associations of a situation, by the packets from `first` on.
-fn situation(number: u8, first: u64, records: &[Value]) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+pub(crate) fn situation(number: u8, first: u64, records: &[Value]) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+    situation_of(STRONGSWAN, number, first, records)
+}
+
+/// The same of a changed recording.
+fn situation_of(recording: &[u8], number: u8, first: u64, records: &[Value]) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
     let mut reader = CaptureReader::new();
-    reader.push(STRONGSWAN);
+    reader.push(recording);
     let mut observer = Observer::new(Limits::default());
     let mut gathered = Gathered::default();
     while let Ok(Some(packet)) = reader.next_packet() {
@@ -69,7 +74,7 @@ fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> 
         "v": 1, "at_us": RECORDED, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
         "cause": if replaces.is_null() { "set-up" } else { "rekey" },
         "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
-        "local_address": "10.77.0.1:500", "peer_address": "10.77.0.2:500", "key_exchanges": methods, "ppk": false,
+        "local_address": "10.77.3.1:500", "peer_address": "10.77.3.2:500", "key_exchanges": methods, "ppk": false,
         "encryption": { "code": 20, "name": "ENCR_AES_GCM_16", "bits": 256 }, "integrity": null, "prf": null,
         "authentication": { "local": "ECDSA_WITH_SHA256_DER", "peer": "ECDSA_WITH_SHA256_DER", "forgery": forgery },
         "messages": null, "established_s": 0, "set_up_us": null, "verdict": { "verdict": "accepted" },
@@ -189,7 +194,7 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
     ] {
         let records = [
             ike_record(&other, &Value::Null, methods, "unknown"),
-            child_record(&other, [spi, 7], "set-up", own, cipher),
+            child_record(&other, [7, spi], "set-up", own, cipher),
         ];
         let (_, esp) = situation(3, 79, &records);
         let posture = &esp[0].posture;
@@ -202,13 +207,118 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
     }
 }
 
+/// The recording with each packet of an ESP association given to a function, which may change it and say that its former state
+/// comes once more.
+pub(crate) fn changed(spi: u32, mut change: impl FnMut(&mut [u8]) -> bool) -> Vec<u8> {
+    let (mut file, mut again, mut rest) = (STRONGSWAN[..24].to_vec(), Vec::new(), &STRONGSWAN[24..]);
+    while let Some((header, behind)) = rest.split_at_checked(16) {
+        let length = u32::from_le_bytes(header[8..12].try_into().unwrap()) as usize;
+        let (packet, next) = behind.split_at(length);
+        let mut changed = packet.to_vec();
+        let at = packet.windows(4).position(|window| window == spi.to_be_bytes());
+        // Behind the headers of Ethernet, IP and UDP at most.
+        if let Some(at) = at.filter(|at| *at <= 42)
+            && change(&mut changed[at..])
+        {
+            again.extend([header, packet].concat());
+        }
+        file.extend([header, &changed[..]].concat());
+        rest = next;
+    }
+    [file, again].concat()
+}
+
+/// A NULL cipher of the data plane under an SA that charon calls AES, and a counter that starts again.
+#[test]
+fn a_ledger_never_makes_safe_esp_that_its_packets_speak_against() {
+    let (_, esp) = situation(3, 79, &[]);
+    let spi = esp[0].sa.spi;
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    let judged = |recording: &[u8], own: &[u16]| {
+        let records = [
+            ike_record(&other, &Value::Null, &[31, 36], "unknown"),
+            child_record(&other, [7, spi], "set-up", own, 20),
+        ];
+        let (_, esp) = situation_of(recording, 3, 79, &records);
+        let judged = esp.into_iter().find(|judged| judged.sa.spi == spi).unwrap();
+        (
+            judged.posture.confidentiality.verdict(),
+            judged.posture.contradictions.len(),
+        )
+    };
+    let as_it_is = changed(spi, |_| false);
+    assert_eq!(as_it_is, STRONGSWAN);
+    let text = changed(spi, |esp| {
+        let text = b"subscriber imsi-001010000000001 attached at cell 12; ".iter().cycle();
+        esp[8..].iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+        false
+    });
+    let twice = |mut count: usize| {
+        changed(spi, |esp| {
+            let is_one = count > 0;
+            count = count.saturating_sub(1);
+            *esp.last_mut().unwrap() ^= u8::from(is_one);
+            is_one
+        })
+    };
+    for own in [&[][..], &[36]] {
+        assert_eq!(judged(&as_it_is, own), (Verdict::QuantumSafe, 0));
+        assert_eq!(judged(&text, own).0, Verdict::NotObservable);
+        assert_eq!(judged(&twice(1), own), (Verdict::NotObservable, 1));
+        assert_eq!(judged(&twice(9), own).0, Verdict::ReadableNow);
+    }
+}
+
+/// An SPI is 32 bits of the receiver's choice: gear that counts from 0x100 has those of many.
+#[test]
+fn a_record_of_other_ends_or_of_the_other_direction_is_none_of_this_sa() {
+    let (_, esp) = situation(3, 79, &[]);
+    let (spi, [source, destination]) = (esp[0].sa.spi, [esp[0].sa.source, esp[0].sa.destination]);
+    assert_eq!(
+        [source, destination].map(|end| end.to_string()),
+        ["10.77.3.1", "10.77.3.2"]
+    );
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    let judged = |spis: [u32; 2], ends: [&str; 2], udp: bool| {
+        let mut record = ike_record(&other, &Value::Null, &[31, 36], "unknown");
+        record["local_address"] = ends[0].into();
+        record["peer_address"] = ends[1].into();
+        let mut child = child_record(&other, spis, "set-up", &[], 20);
+        child["udp"] = udp.into();
+        let (_, esp) = situation(3, 79, &[record, child]);
+        esp[0].posture.confidentiality.verdict()
+    };
+    let [near, far, else_near, else_far] = ["10.77.3.1:500", "10.77.3.2:500", "192.0.2.7:500", "192.0.2.8:500"];
+    for (spis, ends, udp, is_this) in [
+        ([7, spi], [near, far], false, true),
+        ([spi, 7], [far, near], false, true),
+        ([spi, 7], [near, far], false, false),
+        ([7, spi], [else_near, else_far], false, false),
+        ([7, spi], [else_near, else_far], true, false),
+        // Behind a translation of addresses one end is known, and ESP is in UDP.
+        ([7, spi], [else_near, far], true, true),
+        ([7, spi], [else_near, far], false, false),
+        ([spi, 7], [else_far, near], true, true),
+    ] {
+        let verdict = judged(spis, ends, udp);
+        assert_eq!(verdict == Verdict::QuantumSafe, is_this, "{spis:x?} {ends:?} {udp}");
+    }
+    // An IKE_SA without a record has no ends.
+    let child = child_record(&other, [7, spi], "set-up", &[36], 20);
+    let (_, esp) = situation(3, 79, &[child]);
+    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::NotSeen);
+}
+
 #[test]
 fn a_key_exchange_of_its_own_that_packets_have_no_room_for_raises_no_esp() {
     // Situation 1: classical, and the CHILD_SA is made by IKE_AUTH.
     let (ike, esp) = situation(1, 0, &[]);
     assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::Vulnerable);
-    let child = child_record(&key(&ike[0].sa), [esp[0].sa.spi, 7], "set-up", &[36], 20);
-    let (_, esp) = situation(1, 0, &[child]);
+    let mut record = ike_record(&key(&ike[0].sa), &Value::Null, &[31], "unknown");
+    record["local_address"] = "10.77.1.1:500".into();
+    record["peer_address"] = "10.77.1.2:500".into();
+    let child = child_record(&key(&ike[0].sa), [7, esp[0].sa.spi], "set-up", &[36], 20);
+    let (_, esp) = situation(1, 0, &[record, child]);
     let posture = &esp[0].posture;
     assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
     assert_eq!(posture.contradictions.len(), 1);
@@ -224,7 +334,7 @@ fn ledgers_that_disagree_make_nothing_safe() {
         record
     };
     let ike = |node, methods: &[u16]| of(node, ike_record(&other, &Value::Null, methods, "unknown"));
-    let child = |node, methods: &[u16]| of(node, child_record(&other, [spi, 7], "set-up", methods, 20));
+    let child = |node, methods: &[u16]| of(node, child_record(&other, [7, spi], "set-up", methods, 20));
     for records in [
         vec![ike("cu", &[31, 36]), ike("ric", &[31]), child("cu", &[])],
         vec![
@@ -257,7 +367,7 @@ fn a_child_sa_of_ah_in_a_ledger_protects_nothing() {
     let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
     let ike = ike_record(&other, &Value::Null, &[31, 36], "unknown");
     let no_cipher = |protocol: &str| {
-        let mut child = child_record(&other, [spi, 7], "set-up", &[31, 36], 20);
+        let mut child = child_record(&other, [7, spi], "set-up", &[31, 36], 20);
         child["encryption"] = Value::Null;
         child["protocol"] = protocol.into();
         child

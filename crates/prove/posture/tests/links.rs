@@ -14,7 +14,7 @@ use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
 
-use crate::spoken;
+use crate::{ike_ledger, spoken};
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 const FLEXRIC: &[u8] = include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap");
@@ -251,6 +251,30 @@ fn an_exception_that_had_ended_when_the_packets_passed_excuses_nothing() {
     let n2 = between(&network, "127.0.0.18", "127.0.0.100");
     assert_eq!(concerns(n2), [Concern::ReadableNow, Concern::Authenticity]);
     assert_eq!(n2.exception, None);
+}
+
+/// Nonces used twice are readable today; "the vendor delivers ML-KEM in May" excuses a key exchange.
+#[test]
+fn an_exception_for_a_classical_key_exchange_excuses_nothing_that_is_readable_today() {
+    let exception = "policy: { profile: transition, reason: lab, expires: 2099-01-01 }";
+    let link = "between: [secure-cu, secure-ric], with: ipsec";
+    let file = FILE.replace(link, &format!("{link}, {exception}"));
+    let (_, esp) = ike_ledger::situation(3, 0, &[]);
+    let mut left = 9;
+    let twice = ike_ledger::changed(esp[0].sa.spi, |packet| {
+        let is_one = left > 0;
+        left -= i32::from(is_one);
+        *packet.last_mut().unwrap() ^= u8::from(is_one);
+        is_one
+    });
+    let judged = |capture: &[u8]| {
+        let network = network(&[capture], Some(&file));
+        let link = between(&network, "10.77.3.1", "10.77.3.2");
+        (link.confidentiality.verdict(), concerns(link))
+    };
+    assert_eq!(judged(STRONGSWAN), (Verdict::QuantumSafe, vec![]));
+    let (verdict, concerns) = judged(&twice);
+    assert_eq!((verdict, concerns[0]), (Verdict::ReadableNow, Concern::ReadableNow));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use bartizan_registry::SignatureScheme;
 
 pub(crate) use self::handshake::Handshake;
 pub(crate) use self::session::{Session, begins};
+use crate::spread::Spread;
 use crate::tls::{Alert, Certificates, ClientHello, ServerHello, ServerKeyExchange};
 use crate::{Moment, Seen};
 
@@ -65,9 +66,18 @@ pub struct Dtls {
     pub client_certificates: Option<Seen<Certificates>>,
     /// DTLS 1.2: the scheme the client signed with.
     pub client_signature: Option<Seen<SignatureScheme>>,
+    /// By end: the distribution of protected bytes. Over UDP only.
+    pub(crate) spread: [Spread; 2],
 }
 
 impl Dtls {
+    /// Returns true if the bytes of its protected records are distributed as encrypted ones are; none
+    /// if there are too few.
+    #[must_use]
+    pub fn looks_encrypted(&self) -> Option<bool> {
+        Spread::both_look_encrypted(self.spread)
+    }
+
     /// Bytes it holds on the heap, about.
     #[must_use]
     pub fn held(&self) -> usize {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::nonce::{Nonces, Reuse, TAIL, beginning};
 use crate::path::Path;
 use crate::reduce::Hole;
+use crate::spread::Spread;
 use crate::{Captured, Moment};
 use clear::Found;
 
@@ -166,9 +167,7 @@ struct Looked {
     /// Packets with a possible TCP segment between the ports below.
     likely: u32,
     ports: u32,
-    /// Long enough to say how their bytes are spread, and of these not as encrypted ones are.
-    long: u32,
-    skewed: u32,
+    spread: Spread,
     /// The first that showed something.
     first: Option<Moment>,
 }
@@ -253,8 +252,7 @@ impl EspSa {
     /// there are too few.
     #[must_use]
     pub fn looks_encrypted(&self) -> Option<bool> {
-        let Looked { long, skewed, .. } = self.looked;
-        (long > 0).then_some(skewed * 4 <= long)
+        self.looked.spread.looks_encrypted()
     }
 
     /// Takes a packet: its captured bytes, of which `missing` more were sent.
@@ -348,8 +346,7 @@ pub(crate) fn counted(packet: &[u8], missing: usize, source: IpAddr, destination
 impl Looked {
     fn add(&mut self, found: Found, skewed: Option<bool>, at: Moment) {
         self.packets += 1;
-        self.long += u32::from(skewed.is_some());
-        self.skewed += u32::from(skewed == Some(true));
+        self.spread.add(skewed);
         match found {
             Found::Structure => self.structured += 1,
             Found::Likely(ports) if self.likely == 0 || ports == self.ports => {

@@ -70,6 +70,7 @@ pub mod reduce;
 pub mod sctp;
 mod share;
 mod side;
+mod spread;
 pub mod ssh;
 pub mod tcp;
 pub mod timing;

@@ -6,6 +6,7 @@ mod message;
 mod session;
 
 use crate::share::NotAKey;
+use crate::spread::Spread;
 use crate::{Moment, Seen, Side};
 
 pub use message::{HostKey, KexInit};
@@ -48,9 +49,17 @@ pub struct Sent {
     pub protected_bytes: u64,
     /// The point at which reading ended before it: bytes are missing, or are not SSH.
     pub lost: Option<Moment>,
+    pub(crate) spread: Spread,
 }
 
 impl Ssh {
+    /// Returns true if the bytes behind the new keys are distributed as encrypted ones are; none if
+    /// there are too few.
+    #[must_use]
+    pub fn looks_encrypted(&self) -> Option<bool> {
+        Spread::both_look_encrypted([self.client.spread, self.server.spread])
+    }
+
     /// The key exchange method both ends agree on: the client's first that the server has too
     /// (section 7.1). A name in more than one list means the same to both ends.
     #[must_use]

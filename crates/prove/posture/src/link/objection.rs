@@ -99,7 +99,10 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     let passes = |link: &Link| {
         classical_may_pass
             && match link.confidentiality.verdict() {
-                Verdict::Vulnerable | Verdict::ReadableNow => !in_plaintext || unprotected_by_choice,
+                // Nonces used twice are readable now too, and no cleartext: an exception for a
+                // classical key exchange excuses neither.
+                Verdict::ReadableNow => unprotected_by_choice,
+                Verdict::Vulnerable => !in_plaintext || unprotected_by_choice,
                 _ => surely_encrypted,
             }
     };

@@ -21,6 +21,9 @@ pub(crate) fn mutations() -> Vec<Mutation> {
         mutation("SSH server has curve25519 only", methods(true, "curve25519-sha256")),
         mutation("SSH client offers P-256 only", methods(false, "ecdh-sha2-nistp256")),
         mutation("SSH methods nobody knows", methods(false, "mlkem9999")),
+        mutation("SSH with a broken cipher", ciphers("3des-cbc,arcfour,des-cbc")),
+        mutation("SSH with a cipher of no registry", ciphers("mine@example.org")),
+        mutation("SSH packets to text", Box::new(readable_packets)),
         mutation("SSH_MSG_NEWKEYS dropped", Box::new(without_new_keys)),
     ]
 }
@@ -61,6 +64,35 @@ fn methods(from_server: bool, to: &'static str) -> Box<dyn Fn(&Frame<'_>) -> Cha
         }
         Change::to(frame, bytes)
     })
+}
+
+/// Ciphers in what both ends say they can do: the first of each list turned into others, as long.
+fn ciphers(to: &'static str) -> Box<dyn Fn(&Frame<'_>) -> Change> {
+    Box::new(move |frame| {
+        if message(frame) != Some(KEX_INIT) {
+            return Change::Keep;
+        }
+        let mut bytes = frame.bytes.to_vec();
+        let name = b"chacha20-poly1305@openssh.com";
+        let text = format!("{to},{}", "z".repeat(name.len() - to.len() - 1));
+        while let Some(at) = bytes.windows(name.len()).position(|window| window == name) {
+            bytes[at..at + name.len()].copy_from_slice(text.as_bytes());
+        }
+        Change::to(frame, bytes)
+    })
+}
+
+/// Text in packets that are encrypted: the length before it is encrypted too, or short.
+fn readable_packets(frame: &Frame<'_>) -> Change {
+    let payload = frame.payload();
+    let is_plain =
+        payload.starts_with(b"SSH-") || matches!(message(frame), Some(1..50)) && payload.starts_with(&[0, 0]);
+    if frame.protocol != 6 || payload.len() < 64 || is_plain {
+        return Change::Keep;
+    }
+    let mut readable = payload.to_vec();
+    super::tls::text(&mut readable);
+    Change::to(frame, frame.with_payload(&readable))
 }
 
 /// SSH's new keys never come, from one end.

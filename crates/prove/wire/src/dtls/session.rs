@@ -115,12 +115,16 @@ impl Session {
                 (_, 0) => {}
                 _ => {
                     self.shown.legacy_protected += 1;
+                    self.shown.spread[from].take(body);
                     protected = true;
                 }
             }
             bytes = record.rest.get(record.length..).unwrap_or_default();
         }
-        protected |= is_short(bytes);
+        if is_short(bytes) {
+            self.shown.spread[from].take(bytes);
+            protected = true;
+        }
         if protected {
             self.handshake.finishes(bytes, from);
             self.handshake.finishes(payload, from);
@@ -166,6 +170,7 @@ impl Session {
             legacy_protected: self.shown.legacy_protected,
             protected: self.shown.protected,
             data_in_plaintext: self.shown.data_in_plaintext,
+            spread: self.shown.spread,
             alerts,
             ..read
         }

@@ -6,8 +6,8 @@
 
 use std::net::IpAddr;
 
-use crate::checksum;
 use crate::ip::{ICMPV6, SCTP, TCP, UDP};
+use crate::{checksum, spread};
 
 /// Bytes of the integrity checks in use: HMAC cut to 96 bits and more (RFC 2404, RFC 4868), GMAC
 /// (RFC 4543); none at all.
@@ -65,23 +65,13 @@ pub(super) fn look(packet: &[u8], missing: usize, source: IpAddr, destination: I
     found
 }
 
-/// Fewer bytes than these say nothing of how they are spread.
-const SPREAD: usize = 64;
 /// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
 const VECTOR: usize = 16;
 
-/// Returns true if one value takes a twelfth of the bytes, and ten of them at least; none if there
-/// are too few. Among random bytes that happens once in 2^25 packets at most (of 120 bytes);
-/// headers and ASN.1 are full of zeros.
+/// Returns true if the bytes of a packet are not spread as encrypted ones are; none if there are too
+/// few.
 pub(super) fn is_skewed(packet: &[u8]) -> Option<bool> {
-    let bytes = packet.get(HEADER + VECTOR..).filter(|bytes| bytes.len() >= SPREAD)?;
-    let mut counts = [0u16; 256];
-    for &byte in bytes {
-        let count = &mut counts[usize::from(byte)];
-        *count = count.saturating_add(1);
-    }
-    let most = counts.iter().copied().max().map_or(0, usize::from);
-    Some(most >= (bytes.len() / 12).max(10))
+    spread::is_skewed(packet.get(HEADER + VECTOR..)?)
 }
 
 /// An IPv4 packet with a checksum that is right, as long as there is room for it.

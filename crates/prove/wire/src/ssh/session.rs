@@ -138,6 +138,7 @@ impl Session {
             State::Lost => &[],
             State::Protected => {
                 direction.sent.protected_bytes += bytes.len() as u64;
+                direction.sent.spread.take(bytes);
                 &[]
             }
             State::Lines { line, first, left } => {

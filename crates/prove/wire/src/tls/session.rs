@@ -14,6 +14,7 @@ use super::record::{self, Gap, Piece, Records, Span};
 use crate::allocation::allocated;
 use crate::keys::Keys;
 use crate::plaintext::Spoken;
+use crate::spread::Spread;
 use crate::{Moment, Seen, Side, Timestamp};
 
 use shown::flights_of;
@@ -107,6 +108,8 @@ struct Watched {
     before: [u16; 2],
     from_client: Protected,
     from_server: Protected,
+    /// By side: the distribution of protected bytes.
+    spread: [Spread; 2],
     /// Bytes and records of ChangeCipherSpec that the client's next flight begins with.
     withheld: (u16, u8),
     /// The last flight kept has ended: nothing is added to it.
@@ -172,6 +175,7 @@ impl Session {
             ends: watched.ends,
             from_client: watched.from_client,
             from_server: watched.from_server,
+            spread: watched.spread,
             excess_hello: unasked.or(rare.excess_hello),
             faults: rare.faults,
             opened: self.opener.map(|opener| opener.outcome()),
@@ -285,6 +289,7 @@ impl Session {
                         // Application data, and what a ChangeCipherSpec has sealed.
                         _ => {
                             tls.protected(from).bytes += body.len() as u64;
+                            tls.spread[from.index()].take(body);
                             if let (Some(opener), Some(keys)) = (&mut *opener, keys)
                                 && tls.is_protected(header.kind, direction.sealed)
                             {

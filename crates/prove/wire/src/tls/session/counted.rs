@@ -1,8 +1,8 @@
 //! Bytes of a connection of which only the number matters.
 
 use super::Session;
-use crate::Side;
 use crate::tls::record::{self, Piece};
+use crate::{Side, spread};
 
 impl Session {
     /// The parts of the next bytes of `from` of which only their number matters; none where
@@ -25,6 +25,8 @@ impl Session {
                 // The bytes behind it may be read with it.
                 record::CHANGE_CIPHER_SPEC => return,
                 record::HANDSHAKE | record::ALERT if !direction.sealed => return,
+                // Bytes that are not spread as encrypted ones are stay where they are read.
+                _ if spread::is_skewed(body) == Some(true) => {}
                 _ => {
                     let before = bytes.len() - rest.len() - body.len();
                     give(body.get(record::HEADER.saturating_sub(before)..).unwrap_or_default());

@@ -3,6 +3,7 @@
 use bartizan_registry::SignatureScheme;
 
 use crate::plaintext::Spoken;
+use crate::spread::Spread;
 use crate::tls::Version;
 use crate::tls::hello::{ClientHello, Malformed, ServerHello};
 use crate::tls::legacy::{Certificates, ServerKeyExchange};
@@ -53,9 +54,17 @@ pub struct Tls {
     pub opened: Option<Box<Opened>>,
     /// Plaintext before it: it began by STARTTLS or its kin.
     pub behind: Option<Spoken>,
+    pub(super) spread: [Spread; 2],
 }
 
 impl Tls {
+    /// Returns true if the bytes of its protected records are distributed as encrypted ones are; none
+    /// if there are too few.
+    #[must_use]
+    pub fn looks_encrypted(&self) -> Option<bool> {
+        Spread::both_look_encrypted(self.spread)
+    }
+
     /// The version the server chose.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
