@@ -277,7 +277,7 @@ fn the_first_lines_name_what_is_open_and_how_much_delay_is_left() {
         .take_while(|line| line.starts_with("- "))
         .collect();
     let expected = [
-        "- readable today: 2 (O1 smo -- du, A1 smo -- cu): whoever is on the path",
+        "- readable today: 2 (O1 smo -- du, A1 smo -- cu): an attacker on the path",
         "- not known: FH du -- ru: nothing in the file shows how its keys are agreed on",
         "- forgeable later: E2 cu -- ric: what is recorded stays closed",
         "- delay: FH du -- ru comes closest to its budget, 298 us of 399 for its largest frame; 101 us are left.",

@@ -9,8 +9,9 @@ use super::words::{self, BANNED};
 
 /// Banned words that sources may use: ordinary English in a comment, a state of `inspect diff`, and
 /// keys of the lab's files.
-const IN_PROSE_ALONE: [&str; 10] = [
-    "tell", "tells", "vanish", "vanishes", "vanished", "paper 1", "paper 2", "paper 3", "paper 4", "paper 5",
+const IN_PROSE_ALONE: [&str; 13] = [
+    "tell", "tells", "vanish", "vanishes", "vanished", "nobody", "somebody", "whoever", "paper 1", "paper 2",
+    "paper 3", "paper 4", "paper 5",
 ];
 
 /// Words that name something only in identifiers, and are ordinary English in a comment.

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Banned words, and their replacements.
-pub(super) const BANNED: [(&str, &str); 42] = [
+pub(super) const BANNED: [(&str, &str); 45] = [
     ("in clear", "unencrypted, plaintext"),
     ("clear text", "plaintext, unencrypted"),
     ("stranger", "unauthenticated connection"),
@@ -41,6 +41,9 @@ pub(super) const BANNED: [(&str, &str); 42] = [
     ("gives up its rights", "drops its privileges"),
     ("knock", "the thing's name"),
     ("outsider", "unauthenticated client"),
+    ("nobody", "no node, no client"),
+    ("somebody", "an attacker, another program"),
+    ("whoever", "the party that"),
     ("paper 1", "authors and year, docs/papers.md"),
     ("paper 2", "authors and year, docs/papers.md"),
     ("paper 3", "authors and year, docs/papers.md"),

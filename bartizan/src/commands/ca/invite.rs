@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     outln!("  {:<15} {}", "reference", invitation.reference());
     if let Some(vendor) = invitation.vendor() {
         outln!("  {:<15} {vendor}, by its vendor's certificate", "comes as");
-        errln!("note: whoever has a certificate of that name under that root enrols; it works for one key");
+        errln!("note: any holder of a certificate of that name under that root enrols; it works for one key");
         return Ok(Outcome::Clean);
     }
     match &args.secret_file {
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => outln!("  {:<15} {}", "secret", shown.unwrap_or_default()),
     }
     errln!(
-        "note: whoever has the secret enrols as {}; it works for one key",
+        "note: any holder of the secret enrols as {}; it works for one key",
         invitation.name()
     );
     Ok(Outcome::Clean)

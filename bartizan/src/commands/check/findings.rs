@@ -170,7 +170,7 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
     (listens && alone).then(|| {
         Finding::new(
             format!("nodes.{}.{field}", node.name),
-            "no interface with a sidecar joins the node: nobody may connect",
+            "no interface with a sidecar joins the node: no node may connect",
             "add its interfaces, `with: sidecar`",
         )
     })
@@ -216,7 +216,7 @@ fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
     let protect = &format!("write {}", interface.kind.protections());
     let Some(Exception { reason, expires }) = &interface.policy.exception else {
         return find(
-            "is protected by nothing, and no day is set for that to end: whoever records it reads it".into(),
+            "is protected by nothing, and no day is set for that to end: an attacker who records it reads it".into(),
             &format!(
                 "{protect}; where that must wait, say until when: \
                  `policy: {{ profile: transition, reason: \"...\", expires: 2027-06-30 }}`"

@@ -106,7 +106,7 @@ fn suci(code: u8) -> (Verdict, String) {
             }
             Some(Safety::Vulnerable) => {
                 let because = format!(
-                    "SUCI with {}: classical, whoever records it reads the identifier later",
+                    "SUCI with {}: classical, an attacker who records it reads the identifier later",
                     known.name
                 );
                 (Verdict::Vulnerable, because)

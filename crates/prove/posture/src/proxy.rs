@@ -89,11 +89,11 @@ fn exposed(hop: &Hop, secret: &Seen<Secret>) -> Judgement {
     let (verdict, because) = match &secret.value {
         Secret::UserPassword => (
             Verdict::ReadableNow,
-            format!("{name} with user and password: whoever records it can use the proxy as this client"),
+            format!("{name} with user and password: an attacker who records it can use the proxy as this client"),
         ),
         Secret::Http(scheme) if scheme.eq_ignore_ascii_case("basic") || scheme.eq_ignore_ascii_case("bearer") => (
             Verdict::ReadableNow,
-            format!("{name} with {scheme} credentials: whoever records it can use the proxy as this client"),
+            format!("{name} with {scheme} credentials: an attacker who records it can use the proxy as this client"),
         ),
         Secret::Http(scheme) => (
             Verdict::NotObservable,

@@ -91,7 +91,7 @@ impl Target {
                 .hint("an https:// collector has a certificate that it judges")),
             (false, None) if plaintext == Plaintext::OnThisHost && !self.names_this_host() => {
                 Err(Failure::usage(format!(
-                    "{option} {self} would send over the network without TLS: whoever is on the way reads {reads}, and can change it"
+                    "{option} {self} would send over the network without TLS: an attacker on the way reads {reads}, and can change it"
                 ))
                 .hint(format!(
                     "https://HOST:PORT with {option}-ca FILE, or a collector on this host"

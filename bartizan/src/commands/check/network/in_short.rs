@@ -9,7 +9,7 @@ pub(super) fn section(links: &[Link], concerns: &[Concern], moves: &[Move]) -> S
     for (exposure, what) in [
         (
             Exposure::Readable,
-            "whoever is on the path reads and changes it today; protect it first",
+            "an attacker on the path reads and changes it today; protect it first",
         ),
         (
             Exposure::Recordable,

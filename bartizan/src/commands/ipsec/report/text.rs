@@ -114,7 +114,7 @@ impl Report {
         if self.watched == Some(false) {
             let _ = writeln!(
                 text,
-                "nobody watches: whether peers answer, and what was refused, is not known (`bartizan watch`)"
+                "no `bartizan watch` runs: whether peers answer, and what was refused, is not known (`bartizan watch`)"
             );
         }
         if let Some(end) = self.certificate_not_after {

@@ -225,7 +225,7 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
                 functions(asked)
             ),
             Use::OperatorDecides => format!(
-                "is protected by nothing; {} are to be supported, and leaving them off is the operator's decision: whoever is on the path reads and changes it",
+                "is protected by nothing; {} are to be supported, and leaving them off is the operator's decision: an attacker on the path reads and changes it",
                 functions(asked)
             ),
             Use::NotFound => "is protected by nothing".to_owned(),
@@ -267,7 +267,7 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
         concerns.push(concern(
             Rule::Unprotected,
             Severity::Low,
-            "is protected by MACsec without encryption: whoever is on the path reads what nothing above encrypts"
+            "is protected by MACsec without encryption: an attacker on the path reads what nothing above encrypts"
                 .to_owned(),
             "write `confidentiality: encrypt`, or show that PDCP encrypts what it carries".to_owned(),
             asked.clause,
