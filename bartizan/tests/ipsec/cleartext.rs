@@ -24,6 +24,30 @@ pub(super) fn raw(stage: &Stage) -> impl FnMut() + Send {
 
 /// An SCTP packet from an address and port to another.
 pub(super) fn sctp(host: &Namespace, [from, to]: [([u8; 4], u16); 2]) -> impl FnMut() + Send + use<> {
+    let ports = [from.1, to.1].map(u16::to_be_bytes).concat();
+    packet(
+        host,
+        [from.0, to.0],
+        ip::SCTP,
+        &[&ports[..], &[0; 8], b"an E2AP message"].concat(),
+    )
+}
+
+/// "Port unreachable" from an address to another, which quotes a packet of this protocol the other way.
+pub(super) fn icmp_error(host: &Namespace, ends: [[u8; 4]; 2], protocol: u8) -> impl FnMut() + Send + use<> {
+    let [from, to] = ends;
+    let quoted = [
+        &[0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, protocol, 0, 0],
+        &to[..],
+        &from[..],
+        &[0; 40],
+    ]
+    .concat();
+    packet(host, ends, 1, &[&[3, 3, 0, 0, 0, 0, 0, 0], &quoted[..]].concat())
+}
+
+/// Sends a packet that the host makes no other way.
+fn packet(host: &Namespace, [from, to]: [[u8; 4]; 2], protocol: u8, content: &[u8]) -> impl FnMut() + Send + use<> {
     let raw = || {
         socket(
             AddressFamily::Inet,
@@ -33,13 +57,10 @@ pub(super) fn sctp(host: &Namespace, [from, to]: [([u8; 4], u16); 2]) -> impl Fn
         )
     };
     let socket: OwnedFd = host.enter(raw).expect("a namespace").expect("a socket");
-    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, ip::SCTP, 0, 0];
-    packet.extend(from.0.into_iter().chain(to.0));
-    packet.extend(from.1.to_be_bytes());
-    packet.extend(to.1.to_be_bytes());
-    packet.extend([0; 8]);
-    packet.extend(b"an E2AP message");
-    let [a, b, c, d] = to.0;
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0];
+    packet.extend(from.into_iter().chain(to));
+    packet.extend(content);
+    let [a, b, c, d] = to;
     let to = SockaddrIn::new(a, b, c, d, 0);
     move || {
         // A packet that the host does not let out is an error here, and the subject of this test.

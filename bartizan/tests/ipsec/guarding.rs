@@ -3,8 +3,10 @@
 use std::time::SystemTime;
 
 use bartizan_host::{Finished, Process, Program};
+use bartizan_wire::ip;
 use serde_json::Value;
 
+use super::cleartext::icmp_error;
 use super::stderr;
 use crate::stage::*;
 
@@ -119,6 +121,28 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
     }
     let refused = guard(&stage, &["install", "FILE", "--node", "cu"]);
     assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+}
+
+/// "Port unreachable" quotes up to 548 octets of what an SA protected, and matches no selector itself.
+#[test]
+fn an_icmp_error_that_quotes_a_packet_of_the_link_does_not_leave_unprotected() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    assert_eq!(
+        guard(&stage, &["install", "FILE", "--node", "cu"]).status.code(),
+        Some(0)
+    );
+    let dropped = || {
+        let (_, report) = shown(&stage);
+        report["links"][0]["dropped_leaving"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{report}"))
+    };
+    for (protocol, drops) in [(ip::SCTP, 3), (ip::UDP, 0)] {
+        let before = dropped();
+        let mut send = icmp_error(&stage.cu, [[10, 78, 0, 1], [10, 78, 0, 2]], protocol);
+        (0..3).for_each(|_| send());
+        assert_eq!(dropped() - before, drops, "quoting protocol {protocol}");
+    }
 }
 
 #[test]

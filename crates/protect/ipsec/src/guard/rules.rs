@@ -28,6 +28,19 @@ pub(super) const MARK: &str = "bartizan ";
 const NEIGHBOURS: &str =
     "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept";
 
+/// ICMP errors that quote a packet (RFC 792, RFC 4443), with the place of its protocol: they show what
+/// an SA protected, and are none of the link's traffic themselves.
+fn errors(v4: bool, protocol: u8) -> String {
+    match v4 {
+        true => {
+            format!(" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} @th,136,8 {protocol}")
+        }
+        false => format!(
+            " icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} @th,112,8 {protocol}"
+        ),
+    }
+}
+
 /// By what a packet is known to be protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
@@ -205,6 +218,10 @@ impl Side {
                 };
                 self.matches
                     .push(format!("{addresses}{of_protocol} {later} goto {chain}"));
+            }
+            if let Some(protocol) = from.protocol {
+                self.matches
+                    .push(format!("{addresses}{} goto {chain}", errors(v4, protocol)));
             }
             self.matches
                 .push(format!("{addresses}{of_protocol}{ports} goto {chain}"));
