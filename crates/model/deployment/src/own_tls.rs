@@ -1,7 +1,7 @@
 //! TLS of a node's own: its function terminates TLS itself, and the node has no sidecar.
 
 use std::collections::{BTreeSet, HashSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use crate::error::Fault;
 use crate::interface::{Carrier, InterfaceKind};

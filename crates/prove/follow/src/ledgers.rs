@@ -188,6 +188,7 @@ impl Growing {
             complain(&self.path, &mut damaged, "longer than any record");
             self.line.clear();
         }
+        ledgers.add_lost(damaged - reported);
         damaged - reported
     }
 }
@@ -233,5 +234,10 @@ mod tests {
             assert_eq!(read(&mut growing), recorded, "{times}");
         }
         assert_eq!(growing.damaged(), 0);
+        // A line that is no record was one, perhaps, that contradicts another.
+        let before = read(&mut growing);
+        let mut file = std::fs::File::options().append(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut file, b"{\"v\": 1, \"at_\n").unwrap();
+        assert_eq!((read(&mut growing), growing.damaged()), (before + 1, 1));
     }
 }

@@ -63,6 +63,7 @@ pub fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) ->
                 }
             }
         }
+        ledgers.add_lost(damaged);
         if damaged > 0 && records == 0 {
             return Err(Failure::new(format!(
                 "{}: not a ledger: none of its lines is a record",

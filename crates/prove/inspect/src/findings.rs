@@ -212,7 +212,7 @@ fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 4] {
         (
             report.by_ledgers().lost,
             "record",
-            "lost by the ledgers, as they say themselves: nothing is said of them",
+            "lost by the ledgers, as they say themselves, or damaged: nothing is said of them",
             LEDGER,
         ),
     ]

@@ -40,7 +40,14 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
         Content::IkeInTcp(lost) => in_tcp(*lost, all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Proxy(hop) => proxy::confidentiality(connection, hop),
-        Content::Tls(tls) => judge_tls(evidence, tls),
+        Content::Tls(tls) => match before_tls(tls) {
+            Some((because, source)) => Judgement::new(
+                Verdict::ReadableNow,
+                format!("sent unencrypted: {because}"),
+                vec![source],
+            ),
+            None => judge_tls(evidence, tls),
+        },
         Content::Ssh(carried) => ssh::posture(&connection.into(), carried).confidentiality,
     }
 }
@@ -73,6 +80,16 @@ fn own_protection(own: Own) -> (Verdict, &'static str) {
             (Verdict::NotObservable, because)
         }
     }
+}
+
+/// Plaintext before TLS, where it was more than TLS needs to begin.
+pub(crate) fn before_tls(tls: &Tls) -> Option<(String, Source)> {
+    let spoken = tls.behind?;
+    let at = spoken.content?;
+    Some((
+        format!("{} before TLS", spoken.protocol.name()),
+        Source::between(at, at),
+    ))
 }
 
 fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {

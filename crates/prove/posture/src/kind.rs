@@ -138,15 +138,15 @@ impl Kind {
     pub fn verdicts(self) -> &'static [Verdict] {
         use Verdict::{NotObservable, NotSeen, QuantumSafe, ReadableNow, Vulnerable};
         match self {
-            // A NULL cipher is readable now.
-            Self::Ssh | Self::SshOverSctp | Self::Ike | Self::Esp => {
+            // A NULL cipher is readable now, and so is what came before STARTTLS.
+            Self::Tls13 | Self::Ssh | Self::SshOverSctp | Self::Ike | Self::Esp => {
                 &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow]
             }
-            Self::Tls13 => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
             Self::TlsLegacy(_) => &[NotObservable, Vulnerable, ReadableNow],
             // A ledger may know what is not in the capture.
-            Self::TlsNotAgreed | Self::TlsNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
-            Self::IkeNotAgreed | Self::IkeNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::TlsNotAgreed | Self::TlsNotSeen | Self::IkeNotAgreed | Self::IkeNotSeen => {
+                &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow]
+            }
             Self::IkeV1 => &[NotObservable, NotSeen, Vulnerable],
             Self::DtlsOverSctp | Self::Dtls(_) | Self::EapTls => {
                 &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow]

@@ -88,7 +88,7 @@ impl Ledgers {
                     });
                 }
             }
-            Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
+            Event::Lost(lost) => self.add_lost(lost.records),
             Event::Closed(closed) => {
                 let node = self.alike.node(&record.node);
                 self.by_address.close(&closed, node, record.at_us);
@@ -161,7 +161,12 @@ impl Ledgers {
         &self.recorded
     }
 
-    /// Records that the ledgers say they could not write.
+    /// Counts records of which nothing is known: each may be the one that contradicts another.
+    pub fn add_lost(&mut self, records: u64) {
+        self.lost = self.lost.saturating_add(records);
+    }
+
+    /// Records that the ledgers say they could not write, and those that cannot be read.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost

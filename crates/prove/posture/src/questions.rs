@@ -5,7 +5,7 @@ use bartizan_wire::plaintext::Spoken;
 use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
-use crate::confidentiality::{not_agreed, stray_bytes};
+use crate::confidentiality::{before_tls, not_agreed, stray_bytes};
 use crate::negotiation::group_safety;
 use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality, ssh};
 
@@ -269,6 +269,7 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
                 "the cipher suite does not encrypt",
                 vec![Source::seen(hello)],
             ),
+            _ if let Some((because, source)) = before_tls(tls) => Reply::new(Answer::Yes, because, vec![source]),
             _ => match stray_bytes(tls) {
                 Some(fault) => Reply::new(
                     Answer::NotObservable,

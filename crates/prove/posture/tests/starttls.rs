@@ -78,6 +78,27 @@ fn tls_behind_starttls_of_real_servers_is_judged_and_what_has_none_is_readable_b
 }
 
 #[test]
+fn what_was_said_before_tls_is_readable_unless_tls_needs_it() {
+    let connections = connections(|_, frame| {
+        let place = frame.windows(5).position(|window| window == b"EHLO ");
+        let mut frame = frame.to_vec();
+        if let Some(at) = place {
+            let length = frame[at..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+            let said = format!("EHLO {}\r\nDATA\r\n", "a".repeat(length - 13));
+            frame[at..at + length].copy_from_slice(said.as_bytes());
+        }
+        vec![frame]
+    });
+    let mail = connections.iter().filter(|one| one.server.port() == 25);
+    let postures: Vec<_> = mail.map(posture).collect();
+    assert_eq!(postures.len(), 2);
+    for posture in postures {
+        assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
+        assert_eq!(posture.clear.answer(), Answer::Yes);
+    }
+}
+
+#[test]
 fn segments_cut_anywhere_are_judged_alike() {
     for cut in [1, 5, 24, 25, 31] {
         let connections = connections(|_, frame| in_two(frame, cut));

@@ -95,6 +95,8 @@ pub struct Spoken {
     pub asked: Option<Moment>,
     /// The client's credentials.
     pub credentials: Option<Moment>,
+    /// The first packet with more than TLS needs to begin: a mail, a query, a file's name.
+    pub content: Option<Moment>,
     /// Protection of its own, with the first packet that shows it.
     pub own: Option<(Own, Moment)>,
     /// Bytes of both ends.
@@ -109,6 +111,7 @@ impl Spoken {
             protocol,
             asked: None,
             credentials: None,
+            content: None,
             own: None,
             bytes: 0,
             gap: None,

@@ -4,16 +4,17 @@
 /// Fewer bytes than these say nothing.
 const LEAST: usize = 64;
 /// Pieces that are looked at one by one; behind them one of [`EACH`] is.
-const FIRST: u32 = 64;
-const EACH: u32 = 16;
+const FIRST: u16 = 64;
+const EACH: u16 = 16;
 
 /// The distribution of bytes in pieces of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Spread {
-    pieces: u32,
-    /// Long enough to say something, and of these not spread as encrypted ones are.
-    long: u32,
-    skewed: u32,
+    pieces: u16,
+    /// Long enough to say something, and of these not spread as encrypted ones are: of many, the
+    /// shares.
+    long: u16,
+    skewed: u16,
 }
 
 impl Spread {
@@ -22,18 +23,21 @@ impl Spread {
         if self.pieces < FIRST || self.pieces.is_multiple_of(EACH) {
             self.add(is_skewed(piece));
         }
-        self.pieces = self.pieces.wrapping_add(1);
+        self.pieces = self.pieces.checked_add(1).unwrap_or(FIRST);
     }
 
     /// Adds what one piece shows.
     pub(crate) fn add(&mut self, skewed: Option<bool>) {
-        self.long += u32::from(skewed.is_some());
-        self.skewed += u32::from(skewed == Some(true));
+        if self.long == u16::MAX {
+            (self.long, self.skewed) = (self.long / 2, self.skewed / 2);
+        }
+        self.long += u16::from(skewed.is_some());
+        self.skewed += u16::from(skewed == Some(true));
     }
 
     /// Returns true if bytes are distributed as encrypted ones are; none if there are too few.
     pub(crate) fn looks_encrypted(self) -> Option<bool> {
-        (self.long > 0).then_some(self.skewed * 4 <= self.long)
+        (self.long > 0).then_some(u32::from(self.skewed) * 4 <= self.long.into())
     }
 
     /// The same of both directions: each has keys of its own.

@@ -23,6 +23,9 @@ pub(crate) enum Lie {
     Corrupt,
     /// Nothing of it: RST of its sender, before it.
     Reset,
+    /// RST of its receiver, before it, at a sequence number within the window and not the next: it
+    /// resets nothing (RFC 5961, section 3.2).
+    Challenged,
     /// FIN of both ends, before it.
     End,
     /// SYN of its sender, of another connection between the same ports.
@@ -31,13 +34,14 @@ pub(crate) enum Lie {
     Answer,
 }
 
-pub(crate) const ALL: [Lie; 9] = [
+pub(crate) const ALL: [Lie; 10] = [
     Lie::Before,
     Lie::Behind,
     Lie::Piece,
     Lie::Across,
     Lie::Corrupt,
     Lie::Reset,
+    Lie::Challenged,
     Lie::End,
     Lie::Begin,
     Lie::Answer,
@@ -57,6 +61,7 @@ impl Lie {
             Self::Across => "contradicted across a boundary",
             Self::Corrupt => "contradicted by a corrupt one",
             Self::Reset => "reset by another",
+            Self::Challenged => "reset out of place by another",
             Self::End => "ended by another",
             Self::Begin => "begun anew by another",
             Self::Answer => "answered by another",
@@ -65,7 +70,10 @@ impl Lie {
 
     /// Returns true if it says what an end said; the others say that it was over.
     fn has_bytes(self) -> bool {
-        !matches!(self, Self::Reset | Self::End | Self::Begin | Self::Answer)
+        !matches!(
+            self,
+            Self::Reset | Self::Challenged | Self::End | Self::Begin | Self::Answer
+        )
     }
 
     /// Applied to some packets.
@@ -129,7 +137,16 @@ impl Lie {
                 }
                 return packets.extend([packet.with(stray), packet.clone()]);
             }
-            Self::Reset | Self::Begin | Self::End | Self::Answer => return packets.push(packet.clone()),
+            Self::Challenged if fits && tcp => {
+                let mut stray = frame.answer(0x04);
+                let field = &mut stray[frame.transport + 4..frame.transport + 8];
+                let number = u32::from_be_bytes(field.try_into().unwrap()).wrapping_add(1000);
+                field.copy_from_slice(&number.to_be_bytes());
+                return packets.extend([packet.with(stray), packet.clone()]);
+            }
+            Self::Reset | Self::Challenged | Self::Begin | Self::End | Self::Answer => {
+                return packets.push(packet.clone());
+            }
             _ => {}
         }
         let lie = match self {

@@ -95,7 +95,7 @@ fn readable_records(frame: &Frame<'_>) -> Change {
         }
         at = body.end;
     }
-    // What begins in another segment.
+    // Bytes of a record that began in another segment.
     if at == 0 && frame.protocol == 6 && payload.len() > 64 && !payload.starts_with(&[22, 3]) {
         text(&mut readable);
     }

@@ -231,8 +231,9 @@ impl Flow {
             if !segment.payload.is_empty() || segment.missing > 0 {
                 streams[direction].stray();
             }
-            // An RST outside the window resets nothing (RFC 9293, section 3.5.2).
-            return streams[direction].is_near(segment.sequence).then_some(Ending::Reset);
+            return streams[direction]
+                .is_reset_at(segment.sequence)
+                .then_some(Ending::Reset);
         }
         streams[direction].segment(segment, at, budget, |delivery| {
             application.take(direction, delivery, client, keys);

@@ -12,6 +12,10 @@ const LINE: usize = 40;
 const SSL_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f];
 /// Bytes of the first request of a client that are looked at.
 const REQUEST: usize = 512;
+/// Bytes that both ends say before TLS at most, and the client alone: capabilities, and a look at the
+/// root of a directory.
+const PREAMBLE: u64 = 8 << 10;
+const CLIENTS_PREAMBLE: usize = 1 << 10;
 /// The name of LDAP's extended operation StartTLS (RFC 4511, section 4.14).
 const LDAP_START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
 
@@ -120,6 +124,10 @@ impl Session {
             self.binary(from, bytes, at)
         };
         self.spoken.bytes += found.unwrap_or(bytes.len()) as u64;
+        let clients = self.lines[Side::Client.index()].length;
+        if self.spoken.bytes > PREAMBLE || clients > CLIENTS_PREAMBLE {
+            self.spoken.content.get_or_insert(at);
+        }
         found
     }
 
@@ -178,6 +186,8 @@ impl Session {
             self.spoken.asked.get_or_insert(at);
         } else if proves {
             self.spoken.credentials.get_or_insert(at);
+        } else if self.spoken.credentials.is_none() && !is_preamble(self.spoken.protocol, word) {
+            self.spoken.content.get_or_insert(at);
         }
     }
 
@@ -273,6 +283,20 @@ impl Session {
             self.left[from.index()] = header as u64 + length;
         }
     }
+}
+
+/// Returns true if a client says this, in upper case, on its way to TLS.
+fn is_preamble(protocol: Plaintext, word: &[u8]) -> bool {
+    let words: &[&[u8]] = match protocol {
+        Plaintext::Smtp => &[b"EHLO", b"HELO", b"LHLO", b"NOOP", b"RSET", b"HELP", b"QUIT"],
+        Plaintext::Imap => &[b"CAPABILITY", b"ID", b"NOOP", b"LOGOUT"],
+        Plaintext::Pop3 => &[b"CAPA", b"NOOP", b"QUIT"],
+        Plaintext::Ftp => &[
+            b"FEAT", b"SYST", b"HOST", b"CLNT", b"OPTS", b"PBSZ", b"PROT", b"NOOP", b"HELP", b"QUIT",
+        ],
+        _ => &[b"<?XML", b"<STREAM:STREAM", b"<STREAM:STREAM>", b"</STREAM:STREAM>"],
+    };
+    word.is_empty() || words.contains(&word)
 }
 
 /// True where bytes begin with a length of four octets and what a security layer wraps, unless that

@@ -187,6 +187,38 @@ fn conversations() -> Vec<(Plaintext, Said)> {
     ]
 }
 
+/// A mail in front of STARTTLS is no less readable for the TLS behind it.
+#[test]
+fn more_than_tls_needs_to_begin_is_content() {
+    let content = |protocol, said: &[(Side, Vec<u8>)]| {
+        let mut session = Session::new(protocol);
+        for (number, (side, bytes)) in said.iter().enumerate() {
+            session.data(*side, bytes, at(number as u64));
+        }
+        session.outcome().content
+    };
+    for (protocol, said) in conversations() {
+        assert_eq!(content(protocol, &said), None, "{}", protocol.name());
+        let more: &[u8] = match protocol {
+            Plaintext::Smtp => b"MAIL FROM:<a@example.org>\r\n",
+            Plaintext::Imap => b"a0 SELECT INBOX\r\n",
+            Plaintext::Pop3 => b"STAT\r\n",
+            Plaintext::Ftp => b"RETR performance.xml\r\n",
+            Plaintext::Xmpp => b"<message to='a@example.org'>",
+            Plaintext::Ldap => &[0; 2000],
+            // Their first request asks for TLS.
+            _ => continue,
+        };
+        let said = [&[(Client, more.to_vec())], &said[..]].concat();
+        assert!(content(protocol, &said).is_some(), "{}", protocol.name());
+    }
+    let long = [
+        (Server, b"220 here\r\n".to_vec()),
+        (Server, b"214 more\r\n".repeat(1000)),
+    ];
+    assert!(content(Plaintext::Smtp, &long).is_some());
+}
+
 #[test]
 fn tls_is_found_behind_what_goes_over_to_it() {
     for (protocol, said) in conversations() {

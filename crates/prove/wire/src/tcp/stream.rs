@@ -320,11 +320,21 @@ impl Stream {
         self.early.as_ref().map_or(0, |early| early.reach(self.offset))
     }
 
-    /// Returns true if a sequence number may be one of this stream: it is within a window of the
-    /// last one.
+    /// Returns true if an RST with this sequence number ends the stream: it is the next that the
+    /// receiver awaits. Elsewhere in the window it resets nothing (RFC 5961, section 3.2).
     #[must_use]
-    pub fn is_near(&self, sequence: u32) -> bool {
-        self.next.is_none() || self.is_acknowledged_by(sequence)
+    pub fn is_reset_at(&self, sequence: u32) -> bool {
+        let Some(next) = self.next else { return true };
+        let awaited = [
+            Some(next),
+            self.furthest(),
+            self.acknowledged.map(|(_, furthest)| furthest),
+        ];
+        // The number behind a FIN is one more.
+        awaited
+            .into_iter()
+            .flatten()
+            .any(|number| sequence.wrapping_sub(number) <= 1)
     }
 
     /// Stops the comparison of retransmissions with delivered bytes.

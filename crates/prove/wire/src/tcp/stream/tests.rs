@@ -356,3 +356,19 @@ proptest! {
         prop_assert_eq!(under.stream.cost(), 0);
     }
 }
+
+/// A receiver answers an RST elsewhere in its window with an acknowledgement, and goes on.
+#[test]
+fn a_reset_is_at_the_number_that_the_receiver_awaits() {
+    let mut under = Under::new();
+    assert!(under.stream.is_reset_at(77), "nothing came: a refused connection");
+    under.take(0, SYN, b"", 0);
+    under.data(1, b"abcd");
+    under.stream.acknowledged(3);
+    for (sequence, resets) in [(5, true), (3, true), (1005, false), (1, false), (u32::MAX, false)] {
+        assert_eq!(under.stream.is_reset_at(sequence), resets, "{sequence}");
+    }
+    // What is held back was sent, and so was what follows a FIN.
+    under.take(9, FIN, b"ij", 0);
+    assert!(under.stream.is_reset_at(11) && under.stream.is_reset_at(12));
+}
