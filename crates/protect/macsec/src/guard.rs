@@ -20,12 +20,12 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bartizan_deployment::{Cak, Deployment, Keying, Unencrypted};
-use bartizan_host::{Error, Feature, PAE_GROUP_ADDRESS, Support, nftables};
+use bartizan_host::nftables::{self, Listing, Table};
+use bartizan_host::{Error, Feature, PAE_GROUP_ADDRESS, Support};
 use bartizan_registry::ethertype;
-use serde_json::Value;
 
 use crate::kernel::Interface;
 
@@ -47,6 +47,8 @@ pub struct Guard {
     seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>>,
     /// True once the lack of programs at devices in this kernel was logged.
     said: Arc<AtomicBool>,
+    /// The listing of the table where it is installed and nothing of it is changed.
+    wanted: Arc<OnceLock<Listing>>,
 }
 
 /// A port, and what passes it besides EAPOL and MACsec.
@@ -102,6 +104,7 @@ impl Guard {
             ports: ports.collect(),
             seen: Arc::default(),
             said: Arc::default(),
+            wanted: Arc::default(),
         }
     }
 
@@ -160,11 +163,11 @@ impl Guard {
             names
         });
         let named: Vec<_> = named.collect();
-        let installed = nftables::apply(&self.script(&named));
+        let installed = Table::install(&[self.table(&named)]);
         if installed.is_ok() || named == there || there.iter().all(BTreeSet::is_empty) {
             return installed;
         }
-        nftables::apply(&self.script(&there))
+        Table::install(&[self.table(&there)])
     }
 
     /// Removes them; when they are not there it is done already.
@@ -187,7 +190,7 @@ impl Guard {
         match nftables::printed(FAMILY, &name) {
             Ok(None) => Ok(()),
             Err(_) if matches!(Feature::Nftables.tried(), Support::Absent(_)) => Ok(()),
-            _ => nftables::apply(&removal(&name)),
+            _ => nftables::apply(&nftables::removal(FAMILY, &name)),
         }
     }
 
@@ -221,12 +224,40 @@ impl Guard {
 
     /// State of the nftables rules.
     fn rules_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
-        let Some((listed, text)) = nftables::printed(FAMILY, &self.name)? else {
+        let Some((here, text)) = nftables::printed(FAMILY, &self.name)? else {
             return Ok(GuardState::Absent);
         };
         let there: Vec<_> = places.iter().map(names).collect();
-        let objects = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
-        Ok(self.compare(objects, &text, &there))
+        if let Some(why) = self.misplaced(&text, &there) {
+            return Ok(GuardState::Damaged(why));
+        }
+        let wanted = match self.wanted.get() {
+            Some(wanted) => wanted,
+            None => {
+                // Every namespace has this device.
+                let listed = self.table(&vec![BTreeSet::from(["lo"]); self.ports.len()]).wanted()?;
+                self.wanted.get_or_init(|| listed)
+            }
+        };
+        // Kernels before 6.16 remove chains with their port; nothing passes one that is not there.
+        let numbered = (0..).zip(&self.ports).zip(&there);
+        let (guarded, gone): (Vec<_>, Vec<_>) = numbered.partition(|(_, there)| !there.is_empty());
+        let gone = gone
+            .into_iter()
+            .flat_map(|((number, _), _)| Side::BOTH.map(|side| side.chain(number)));
+        let gone: Vec<_> = gone.collect();
+        let packets = |side: Side, number| here.packets(&side.chain(number)).unwrap_or_default();
+        let dropped = guarded.into_iter().map(|((number, port), _)| Dropped {
+            port: port.name.clone(),
+            leaving: packets(Side::Leaving, number),
+            arriving: packets(Side::Arriving, number),
+        });
+        let dropped = dropped.collect();
+        let differences = here.without(&gone).differences(&wanted.clone().without(&gone));
+        Ok(match differences.first() {
+            Some(first) => GuardState::Damaged(first.to_string()),
+            None => GuardState::Installed(dropped),
+        })
     }
 
     /// A frame is dropped by the first of both that it meets: they add up.
@@ -240,64 +271,31 @@ impl Guard {
         dropped
     }
 
-    /// Compares the output of `nft` with the names that interfaces of each port have.
-    fn compare(&self, objects: &[Value], text: &str, there: &[BTreeSet<&str>]) -> GuardState {
-        let of_kind = |kind: &'static str| objects.iter().filter_map(move |object| object.get(kind));
-        let mut comments: BTreeSet<_> = of_kind("rule").filter_map(|rule| rule["comment"].as_str()).collect();
-        let mut dropped = Vec::new();
-        for (number, (guarded, there)) in self.ports.iter().zip(there).enumerate() {
-            // Nothing passes a port that is not there.
-            if there.is_empty() {
-                continue;
-            }
-            let port = &guarded.name;
-            let mut counts = [0; 2];
-            for (side, count) in Side::BOTH.into_iter().zip(&mut counts) {
-                let name = side.chain(number);
-                let chain = of_kind("chain").find(|chain| chain["name"] == name.as_str());
-                let hook = side.hook();
-                let stands = |chain: &Value| chain["hook"] == hook && chain["policy"] == "drop";
-                let at = devices(text, &name, hook);
+    /// A port that has no chain at one of the names that its interfaces have, or whose chain stands
+    /// at another name, as a sentence.
+    fn misplaced(&self, text: &str, there: &[BTreeSet<&str>]) -> Option<String> {
+        let ports = self.ports.iter().zip(there).enumerate();
+        for (number, (Port { name: port, .. }, there)) in ports.filter(|(_, (_, there))| !there.is_empty()) {
+            for side in Side::BOTH {
+                let (hook, words) = (side.hook(), side.words());
+                let at = devices(text, &side.chain(number), hook);
                 let other = at.iter().find(|at| **at != port.as_str() && !there.contains(*at));
                 if let Some(other) = other {
-                    return GuardState::Damaged(format!("a chain stands at {other}, which is not the port {port}"));
+                    return Some(format!("a chain stands at {other}, which is not the port {port}"));
                 }
-                let open = there.iter().find(|there| !at.contains(*there));
-                if open.is_some() || !chain.is_some_and(stands) {
-                    let (words, port) = (side.words(), open.copied().unwrap_or(port.as_str()));
-                    return GuardState::Damaged(format!(
-                        "nothing stands at the {hook} of {port}: frames {words} pass as they are"
+                if let Some(open) = there.iter().find(|there| !at.contains(*there)) {
+                    return Some(format!(
+                        "nothing stands at the {hook} of {open}: frames {words} pass as they are"
                     ));
                 }
-                let rules = of_kind("rule").filter(|rule| rule["chain"] == name.as_str());
-                let wanted = rules_of(number, side, guarded);
-                if rules.count() != wanted.len() {
-                    return GuardState::Damaged(format!("the chain {name} has other rules than ours"));
-                }
-                for (_, mark) in &wanted {
-                    if !comments.remove(mark.as_str()) {
-                        return GuardState::Damaged(format!("the rule `{mark}` is missing"));
-                    }
-                }
-                let counter = of_kind("counter").find(|counter| counter["name"] == name.as_str());
-                *count = counter
-                    .and_then(|counter| counter["packets"].as_u64())
-                    .unwrap_or_default();
             }
-            let [leaving, arriving] = counts;
-            dropped.push(Dropped {
-                port: port.clone(),
-                leaving,
-                arriving,
-            });
         }
-        GuardState::Installed(dropped)
+        None
     }
 
     /// For ports at interfaces of these names.
-    fn script(&self, names: &[BTreeSet<&str>]) -> String {
-        let mut script = removal(&self.name);
-        let _ = writeln!(script, "table {FAMILY} {} {{", self.name);
+    fn table(&self, names: &[BTreeSet<&str>]) -> Table {
+        let mut script = String::new();
         for (number, (at, names)) in self.ports.iter().zip(names).enumerate() {
             let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
             let devices = match &names[..] {
@@ -318,8 +316,7 @@ impl Guard {
                 script.push_str("}\n");
             }
         }
-        script.push_str("}\n");
-        script
+        Table::of(FAMILY, &self.name, &script)
     }
 }
 
@@ -409,15 +406,8 @@ fn name(node: &str) -> String {
     format!("{MARK}-{node}")
 }
 
-/// `table X` makes one where there is none, so that `delete table X` cannot fail.
-fn removal(name: &str) -> String {
-    format!("table {FAMILY} {name}\ndelete table {FAMILY} {name}\n")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn guard() -> Guard {
@@ -432,6 +422,7 @@ mod tests {
             }],
             seen: Arc::default(),
             said: Arc::default(),
+            wanted: Arc::default(),
         }
     }
 
@@ -452,23 +443,9 @@ mod tests {
         )
     }
 
-    /// As `nft -j` lists what the script makes.
-    fn listed() -> Vec<Value> {
-        let mut objects = vec![json!({"table": {"family": "netdev"}})];
-        for side in Side::BOTH {
-            let chain = side.chain(0);
-            objects.push(json!({"counter": {"name": chain, "packets": 7}}));
-            objects.push(json!({"chain": {"name": chain, "hook": side.hook(), "policy": "drop"}}));
-            for (_, mark) in rules_of(0, side, &guard().ports[0]) {
-                objects.push(json!({"rule": {"chain": chain, "comment": mark}}));
-            }
-        }
-        objects
-    }
-
     #[test]
     fn script_passes_what_is_named_and_drops_the_rest_in_both_directions() {
-        let script = guard().script(&at(&["eth0"]));
+        let script = guard().table(&at(&["eth0"])).script();
         for line in [
             "type filter hook egress device \"eth0\" priority 500; policy drop;",
             "type filter hook ingress device \"eth0\" priority -500; policy drop;",
@@ -482,37 +459,10 @@ mod tests {
         let mut without = guard();
         without.ports[0].unencrypted.clear();
         without.ports[0].exchange = false;
-        let script = without.script(&at(&["eth0", "eth9"]));
+        let script = without.table(&at(&["eth0", "eth9"])).script();
         assert!(!script.contains("0x88f7") && !script.contains("0x88b5"), "{script}");
         let both = "type filter hook egress devices = { \"eth0\", \"eth9\" } priority 500; policy drop;";
         assert!(script.lines().any(|one| one == both), "{script}");
-    }
-
-    #[test]
-    fn what_is_missing_or_added_is_noticed() {
-        let dropped = Dropped {
-            port: "eth0".to_owned(),
-            leaving: 7,
-            arriving: 7,
-        };
-        let text = printed("device \"eth0\"", "devices = { \"eth0\" }");
-        let compare = |objects: &[Value], text: &str| guard().compare(objects, text, &at(&["eth0"]));
-        assert_eq!(compare(&listed(), &text), GuardState::Installed(vec![dropped]));
-        for index in 0..listed().len() {
-            let mut objects = listed();
-            let removed = objects.remove(index);
-            if removed.get("rule").is_some() || removed.get("chain").is_some() {
-                assert!(matches!(compare(&objects, &text), GuardState::Damaged(_)), "{removed}");
-            }
-        }
-        let mut more = listed();
-        more.push(json!({"rule": {"chain": "leaving-0", "comment": "accept all"}}));
-        assert!(matches!(compare(&more, &text), GuardState::Damaged(_)));
-        let mut open = listed();
-        open[2]["chain"]["policy"] = "accept".into();
-        assert!(matches!(compare(&open, &text), GuardState::Damaged(_)));
-        let elsewhere = text.replace("eth0", "eth1");
-        assert!(matches!(compare(&listed(), &elsewhere), GuardState::Damaged(_)));
     }
 
     #[test]
@@ -522,17 +472,16 @@ mod tests {
         assert_eq!(devices(&both, "arriving-0", "ingress"), BTreeSet::from(["eth0", "s9"]));
         assert_eq!(devices(&both, "arriving-0", "egress"), BTreeSet::new());
         let one = printed("device \"eth0\"", "device \"eth0\"");
-        let compare = |text: &str, there: &[&str]| guard().compare(&listed(), text, &at(there));
+        let misplaced = |text: &str, there: &[&str]| guard().misplaced(text, &at(there));
+        assert_eq!(misplaced(&one, &["eth0"]), None);
         // Renamed, and the rules are at its name of before, or at both.
-        assert!(
-            matches!(compare(&one, &["s9"]), GuardState::Damaged(why) if why.contains("egress of s9")),
-            "{:?}",
-            compare(&one, &["s9"])
-        );
-        assert!(matches!(compare(&both, &["s9"]), GuardState::Installed(_)));
+        let open = "nothing stands at the egress of s9: frames that leave pass as they are";
+        assert_eq!(misplaced(&one, &["s9"]).as_deref(), Some(open));
+        assert_eq!(misplaced(&both, &["s9"]), None);
         // It has its name again, and another interface may have that one tomorrow.
-        assert!(matches!(compare(&both, &["eth0"]), GuardState::Damaged(why) if why.contains("s9")));
+        let other = "a chain stands at s9, which is not the port eth0";
+        assert_eq!(misplaced(&both, &["eth0"]).as_deref(), Some(other));
         // Nothing passes what is not there.
-        assert_eq!(compare(&one, &[]), GuardState::Installed(Vec::new()));
+        assert_eq!(misplaced(&one, &[]), None);
     }
 }

@@ -192,6 +192,62 @@ mod as_root {
         assert_eq!(hosts[0].enter(|| other.state()).unwrap().unwrap(), GuardState::Absent);
     }
 
+    /// Names, numbers and comments of rules were compared, and what they do was not.
+    #[test]
+    fn every_way_to_switch_the_table_off_is_noticed_and_mended() {
+        let host = Namespace::create("odu").expect("NOT RUN: this test needs root");
+        ip(&host, "link add eth0 type veth peer name other0");
+        let place = tempfile::tempdir().unwrap();
+        let deployment = Deployment::parse(FILE, "fh.yaml", place.path()).unwrap();
+        let guard = Guard::of(&deployment, "odu");
+        let state = || host.enter(|| guard.state()).unwrap().unwrap();
+        let close = || host.enter(|| guard.close()).unwrap().unwrap();
+        let nft_with = |arguments: &[&str]| {
+            let nft = Program::new("nft").arguments(arguments.iter().copied()).inside(&host);
+            nft.run(LONG)
+                .unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+                .text()
+        };
+        let nft = |line: &str| nft_with(&[line]);
+        const TABLE: &str = "netdev bartizan-macsec-odu";
+        const CHAIN: &str = "netdev bartizan-macsec-odu leaving-0";
+        close();
+        assert!(matches!(state(), GuardState::Installed(_)), "{:?}", state());
+        let handle_of_the_drop = || {
+            let listed = nft_with(&["-a", &format!("list chain {CHAIN}")]);
+            let line = listed.lines().find(|line| line.contains("leaving-0 drop"));
+            line.and_then(|line| line.rsplit(' ').next()).unwrap().to_owned()
+        };
+        type Change<'a> = (&'a str, &'a dyn Fn() -> String);
+        let changes: [Change<'_>; 6] = [
+            ("flag dormant", &|| format!("add table {TABLE} {{ flags dormant; }}")),
+            ("leaving-0", &|| {
+                let drop = handle_of_the_drop();
+                format!("replace rule {CHAIN} handle {drop} accept comment \"bartizan-macsec leaving-0 drop\"")
+            }),
+            ("has policy", &|| format!("chain {CHAIN} {{ policy accept; }}")),
+            ("another rule", &|| format!("insert rule {CHAIN} accept")),
+            ("lacks its rule", &|| format!("flush chain {CHAIN}")),
+            ("has prio", &|| {
+                let listed = nft(&format!("list table {TABLE}"));
+                format!(
+                    "delete table {TABLE}; {}",
+                    listed.replacen("priority 500", "priority 400", 1)
+                )
+            }),
+        ];
+        for (said, change) in changes {
+            nft(&change());
+            let after = state();
+            assert!(
+                matches!(&after, GuardState::Damaged(why) if why.contains(said)),
+                "{said}: {after:?}"
+            );
+            close();
+            assert!(matches!(state(), GuardState::Installed(_)), "{said}: {:?}", state());
+        }
+    }
+
     /// The order of a host's start: the guard first, then the port, then its first frame.
     #[test]
     fn guard_that_is_installed_before_its_port_is_there_leaves_no_frame_of_it_open() {

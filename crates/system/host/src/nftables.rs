@@ -18,18 +18,28 @@ pub use listing::{Difference, Listing};
 /// Time limit of `nft`: milliseconds, and more where modules are loaded on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A table of the family `inet` as it should be.
+/// A table as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
+    family: &'static str,
     name: String,
     body: String,
 }
 
 impl Table {
-    /// A table with this body, in nftables' words, without the braces around it.
+    /// A table of the family `inet` with this body, in nftables' words, without the braces around
+    /// it.
     #[must_use]
     pub fn new(name: &str, body: &str) -> Self {
+        Self::of("inet", name, body)
+    }
+
+    /// A table of a family. A chain of `netdev` may name only `lo` where [`Table::wanted`] lists
+    /// it: devices are not compared.
+    #[must_use]
+    pub fn of(family: &'static str, name: &str, body: &str) -> Self {
         Self {
+            family,
             name: name.to_owned(),
             body: body.to_owned(),
         }
@@ -45,7 +55,8 @@ impl Table {
     /// transaction.
     #[must_use]
     pub fn script(&self) -> String {
-        format!("{}table inet {} {{\n{}}}\n", removal(&self.name), self.name, self.body)
+        let Self { family, name, body } = self;
+        format!("{}table {family} {name} {{\n{body}}}\n", removal(family, name))
     }
 
     /// Installs tables in this network namespace, all or nothing, in place of those of the same names.
@@ -59,22 +70,23 @@ impl Table {
         apply(&script)
     }
 
-    /// The table of a name as it is installed in this network namespace; none where there is none.
+    /// The table of the family `inet` of a name as it is installed in this network namespace; none
+    /// where there is none.
     ///
     /// # Errors
     ///
     /// Those of [`Table::install`]; [`Error::Unfit`] where `nft` prints what cannot be read.
     pub fn listed(name: &str) -> Result<Option<Listing>, Error> {
-        Listing::of(name)
+        Listing::of("inet", name)
     }
 
-    /// Removes the table of a name; one that is not there is removed already.
+    /// Removes the table of the family `inet` of a name; one that is not there is removed already.
     ///
     /// # Errors
     ///
     /// Those of [`Table::install`].
     pub fn remove(name: &str) -> Result<(), Error> {
-        apply(&removal(name))
+        apply(&removal("inet", name))
     }
 
     /// The listing of the table where it is installed: it is, in a network namespace of its own,
@@ -85,7 +97,7 @@ impl Table {
     ///
     /// Those of [`Table::listed`].
     pub fn wanted(&self) -> Result<Listing, Error> {
-        let list = format!("nft -f - && nft -j list table inet {}", self.name);
+        let list = format!("nft -f - && nft -j list table {} {}", self.family, self.name);
         let apart = Program::new("unshare")
             .package("util-linux")
             .arguments(["--net", "--", "sh", "-c", &list])
@@ -102,9 +114,10 @@ impl Table {
 
     fn wanted_here(&self) -> Result<Listing, Error> {
         let copy = format!("{}-wanted-{}", self.name, std::process::id());
-        apply(&format!("table inet {copy} {{\nflags dormant\n{}}}\n", self.body))?;
-        let listed = Listing::of(&copy);
-        Self::remove(&copy)?;
+        let family = self.family;
+        apply(&format!("table {family} {copy} {{\nflags dormant\n{}}}\n", self.body))?;
+        let listed = Listing::of(family, &copy);
+        apply(&removal(family, &copy))?;
         listed?.ok_or_else(|| Error::Unfit {
             what: format!("the table {copy}"),
             reason: "it was removed while it was read".to_owned(),
@@ -112,28 +125,24 @@ impl Table {
     }
 }
 
-/// `table X` makes one where there is none, so that `delete table X` cannot fail.
-fn removal(name: &str) -> String {
-    format!("table inet {name}\ndelete table inet {name}\n")
+/// Script that removes a table, if there is one: `table X` makes it first, so that `delete table X`
+/// cannot fail.
+#[must_use]
+pub fn removal(family: &str, name: &str) -> String {
+    format!("table {family} {name}\ndelete table {family} {name}\n")
 }
 
-/// The listing by `nft` of a table of any family, as its JSON has it and as text; none where there
-/// is no such table. The devices of a chain are in the text alone: nft 1.0.6 leaves them out of
-/// JSON.
+/// A table of any family as it is installed, with its listing as text: nft 1.0.6 leaves the devices
+/// of a chain out of JSON. None where there is no such table.
 ///
 /// # Errors
 ///
 /// Those of [`Table::listed`].
-pub fn printed(family: &str, name: &str) -> Result<Option<(serde_json::Value, String)>, Error> {
-    let listed = match ask(&["-j", "list", "table", family, name]) {
-        Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => return Ok(None),
-        listed => listed?,
+pub fn printed(family: &str, name: &str) -> Result<Option<(Listing, String)>, Error> {
+    let Some(listing) = Listing::of(family, name)? else {
+        return Ok(None);
     };
-    let read = serde_json::from_str(&listed.text()).map_err(|reason| Error::Unfit {
-        what: "what `nft -j` prints".to_owned(),
-        reason: reason.to_string(),
-    })?;
-    Ok(Some((read, ask(&["list", "table", family, name])?.text())))
+    Ok(Some((listing, ask(&["list", "table", family, name])?.text())))
 }
 
 /// Hands `nft` a script, as one transaction.

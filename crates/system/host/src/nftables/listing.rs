@@ -45,14 +45,14 @@ impl fmt::Display for Difference {
 const SHOWN: usize = 160;
 
 impl Listing {
-    /// The table of the family `inet` of this name; none where there is none.
-    pub(super) fn of(name: &str) -> Result<Option<Self>, Error> {
-        match ask(&["-j", "list", "table", "inet", name]) {
+    /// The table of this name; none where there is none.
+    pub(super) fn of(family: &str, name: &str) -> Result<Option<Self>, Error> {
+        match ask(&["-j", "list", "table", family, name]) {
             Ok(listed) => {
                 let mut listing = Self::parse(&listed.text())?;
                 if !listing.flags.is_empty() {
                     // In JSON nft 1.0.6 prints the name of something else in place of a flag's.
-                    listing.flags = flags(&ask(&["list", "table", "inet", name])?.text());
+                    listing.flags = flags(&ask(&["list", "table", family, name])?.text());
                 }
                 Ok(Some(listing))
             }
@@ -98,7 +98,14 @@ impl Listing {
                 if kind == "counter" {
                     self.counters.insert(text("name"), of["packets"].as_u64().unwrap_or(0));
                 }
-                self.objects.insert((kind.to_owned(), text("name")), bare(of));
+                let mut bare = bare(of);
+                // Devices are printed by some versions of `nft` and not by others.
+                if of["family"] == "netdev"
+                    && let Some(fields) = bare.as_object_mut()
+                {
+                    fields.remove("dev");
+                }
+                self.objects.insert((kind.to_owned(), text("name")), bare);
             }
         }
     }
@@ -130,6 +137,14 @@ impl Listing {
             .and_then(|set| set["elem"].as_array())
             .map_or(&[][..], Vec::as_slice);
         elements.iter().map(words).collect()
+    }
+
+    /// The same without the chains and counters of these names.
+    #[must_use]
+    pub fn without(mut self, names: &[String]) -> Self {
+        self.objects.retain(|(_, name), _| !names.contains(name));
+        self.rules.retain(|chain, _| !names.contains(chain));
+        self
     }
 
     /// Returns what is missing or changed here against `wanted`, and what else there is. Counts,
