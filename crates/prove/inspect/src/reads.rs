@@ -159,6 +159,7 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
             let name = "fragments that do not make a packet".into();
             ("IP", name, Reading::Unread, STRUCTURE.into())
         }
+        DatagramProtocol::Surplus => ("IP", name, Reading::Unread, STRUCTURE.into()),
         DatagramProtocol::Frame(frame) => {
             let sign = match frame {
                 FrameProtocol::Type(kind) => format!("EtherType 0x{kind:04x}"),
@@ -195,7 +196,11 @@ fn unread() -> impl Iterator<Item = Kind> {
         .filter(move |frame| !frame.is_housekeeping() && !read.contains(frame))
         .map(DatagramProtocol::Frame);
     let tunnel = Encapsulation::ALL.first().copied().map(DatagramProtocol::Tunnel);
-    let others = [DatagramProtocol::Unreadable(0), DatagramProtocol::Fragments(0)];
+    let others = [
+        DatagramProtocol::Unreadable(0),
+        DatagramProtocol::Fragments(0),
+        DatagramProtocol::Surplus,
+    ];
     DatagramProtocol::named_ip()
         .filter(|protocol| {
             !matches!(

@@ -9,6 +9,8 @@ pub(crate) mod answered;
 #[path = "../../wire/tests/encapsulate/mod.rs"]
 #[allow(dead_code)]
 mod encapsulate;
+#[path = "rule/hidden.rs"]
+mod hidden;
 #[path = "rule/lies.rs"]
 mod lies;
 #[path = "../../posture/tests/towards_classical/mod.rs"]
@@ -404,17 +406,11 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
     let capture = Capture::read(SIDECAR);
     let before = Answered::of(SIDECAR, &Known::ledgers());
     assert!(before.has_no_finding(), "a link that is safe by packets and ledgers");
-    let (housekeeping, others): (Vec<_>, Vec<_>) = [
+    let others = [
         next_to_the_handshake(&capture),
-        // Housekeeping that needs no judgement takes nothing from it.
-        vec![(
-            "ARP",
-            capture.packets[0].at_the_same_time([&capture.packets[0].bytes[..12], &[8, 6], &[0; 28]].concat()),
-        )],
+        hidden::what_housekeeping_hides(&capture),
     ]
-    .concat()
-    .into_iter()
-    .partition(|(what, _)| *what == "ARP");
+    .concat();
     for (what, packet) in others {
         for place in [0, capture.packets.len() / 2, capture.packets.len()] {
             let mut packets = capture.packets.clone();
@@ -425,7 +421,8 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
             assert!(!after.has_no_finding(), "{what} at {place} is no finding");
         }
     }
-    for (what, packet) in housekeeping {
+    // Housekeeping that needs no judgement takes nothing from it.
+    for (what, packet) in hidden::housekeeping(&capture) {
         let packets = [capture.packets.clone(), vec![packet]].concat();
         let after = Answered::of(&capture.with(packets).file(), &Known::ledgers());
         assert!(after.has_no_finding(), "{what}");

@@ -32,6 +32,7 @@ pub fn datagrams_posture(datagrams: &Datagrams, ledgers: &Ledgers) -> Posture {
         | DatagramProtocol::Ip(_)
         | DatagramProtocol::Unreadable(_)
         | DatagramProtocol::Fragments(_)
+        | DatagramProtocol::Surplus
         | DatagramProtocol::Frame(_)
         | DatagramProtocol::Tunnel(_) => not_read(datagrams),
         DatagramProtocol::GtpU if datagrams.user_packets > 0 && datagrams.user_packets_in_plaintext == 0 => {
@@ -220,6 +221,7 @@ fn not_read(datagrams: &Datagrams) -> Posture {
         DatagramProtocol::Udp => "UDP that no reader recognises".to_owned(),
         DatagramProtocol::Unreadable(_) => format!("packets of {name} in the capture"),
         DatagramProtocol::Fragments(_) => format!("{name} that do not make a whole packet"),
+        DatagramProtocol::Surplus => format!("{name}, next to the packets between these hosts"),
         DatagramProtocol::Tunnel(_) => format!("{name} in which no packet could be read"),
         _ => format!("{name}, which is not read"),
     };

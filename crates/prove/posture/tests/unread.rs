@@ -186,11 +186,21 @@ fn what_keeps_a_network_together_is_counted_and_no_link() {
         frame(38, &[0x42, 0x42, 3, 0, 0, 0, 0]),
         frame(0x0800, &ipv4(1, &[8, 0, 0, 0])),
         frame(0x0800, &ipv4(2, &[0x16, 0, 0, 0])),
+        frame(
+            0x0800,
+            &[
+                &[0x46, 0, 0, 32, 0, 0, 0, 0, 64, 2, 0, 0][..],
+                &[10, 0, 0, 1, 224, 0, 0, 22],
+                &[0x94, 4, 0, 0],
+                &[0x16, 0, 0, 0, 224, 0, 0, 9],
+            ]
+            .concat(),
+        ),
     ];
     let (network, totals) = network(&frames);
     assert!(network.links.is_empty());
     assert!(totals.unread.keys().all(|unread| unread.is_housekeeping()));
-    assert_eq!(totals.unread.values().map(|one| one.packets).sum::<u64>(), 5);
+    assert_eq!(totals.unread.values().map(|one| one.packets).sum::<u64>(), 6);
 }
 
 fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
@@ -245,6 +255,11 @@ fn data_in_what_looks_like_housekeeping_is_unproven() {
             vec![ipv6_part(58, 3, false, text)],
             "IP protocol 44 fragments, not read",
         ),
+        // A part is missing.
+        (
+            vec![ipv6_part(58, 0, true, &[128; 24]), ipv6_part(58, 4, false, text)],
+            "ICMPv6 fragments, not read",
+        ),
         // The type of the first fragment counts: these are parts of a TCP segment.
         (
             vec![ipv6_part(6, 0, true, &[7; 24]), ipv6_part(58, 4, false, text)],
@@ -286,7 +301,7 @@ fn data_in_what_looks_like_housekeeping_is_unproven() {
         vec![ipv6(59, b"")],
         // Router alert and padding, as of a listener report.
         vec![ipv6(0, &[58, 0, 5, 2, 0, 0, 1, 0, 143, 0, 0, 0, 0, 0, 0, 0])],
-        vec![ipv6_part(58, 0, true, &[7; 24]), ipv6_part(58, 4, false, &[7; 8])],
+        vec![ipv6_part(58, 0, true, &[128; 24]), ipv6_part(58, 3, false, &[128; 8])],
         vec![tcp(false, SYN, 0, b""), tcp(true, RST, 1, b"")],
     ] {
         let (network, totals) = network(&frames);

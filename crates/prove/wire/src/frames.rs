@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::housekeeping;
+
 /// A station's address (IEEE 802, EUI-48).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Station(pub [u8; 6]);
@@ -94,11 +96,6 @@ const NAMED: &[(FrameProtocol, &str)] = &[
     (FrameProtocol::Deep, "frames beneath too many tags and tunnels"),
 ];
 
-/// EtherTypes of what stations and bridges of one network keep it together with: addresses, neighbours, trees, pauses.
-const HOUSEKEEPING: &[u16] = &[
-    0x0806, 0x8035, 0x8808, 0x8809, 0x8863, 0x88cc, 0x88f5, 0x88f6, 0x8902, 0x9000,
-];
-
 impl FrameProtocol {
     /// Those that have a name here.
     pub fn named() -> impl Iterator<Item = Self> {
@@ -121,18 +118,10 @@ impl FrameProtocol {
     }
 
     /// Returns true if stations and bridges maintain the network with this protocol and it carries
-    /// no user data: it needs no judgement.
+    /// no user data: a frame within the bounds of its kind needs no judgement.
     #[must_use]
     pub fn is_housekeeping(self) -> bool {
-        match self {
-            Self::Type(kind) => HOUSEKEEPING.contains(&kind),
-            Self::Llc(point) => point == 0x42,
-            Self::Cisco(kind) => matches!(kind, 0x2000 | 0x2003 | 0x2004 | 0x0111 | 0x010b),
-            // Link control, and the control protocols of what is carried.
-            Self::Ppp(kind) => matches!(kind, 0xc021 | 0x8000..=0x80ff),
-            Self::AssociatedChannel => true,
-            Self::Snap(_) | Self::PseudoWire | Self::Deep => false,
-        }
+        housekeeping::is_frame(self)
     }
 }
 
@@ -142,11 +131,11 @@ mod tests {
 
     #[test]
     fn what_needs_no_judgement_is_a_short_list_with_names() {
-        for kind in HOUSEKEEPING {
-            assert!(
-                FrameProtocol::named().any(|known| known == FrameProtocol::Type(*kind)),
-                "0x{kind:04x}"
-            );
+        let housekeeping = (0..=u16::MAX)
+            .map(FrameProtocol::Type)
+            .filter(|kind| kind.is_housekeeping());
+        for kind in housekeeping {
+            assert!(FrameProtocol::named().any(|known| known == kind), "{kind:?}");
         }
         // Keys of MACsec, plain fronthaul and storage are no housekeeping.
         for kind in [0x888e, 0x88e5, 0xaefe, 0x8906, 0x88f7, 0x1234] {

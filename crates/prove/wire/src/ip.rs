@@ -1,11 +1,12 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200): headers, and packets put together again from their fragments.
 
 mod fragments;
-mod icmp;
 
 pub use fragments::{Abandoned, FragmentLimits, Fragments, Taken};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::housekeeping::are_items;
 
 /// IP protocol number of ICMP.
 pub const ICMP: u8 = 1;
@@ -28,35 +29,14 @@ pub const NO_NEXT_HEADER: u8 = 59;
 /// IP protocol number of SCTP.
 pub const SCTP: u8 = 132;
 
-/// Protocols with which hosts maintain a network and which carry no user data, by name. IPv6
-/// without a next header counts only if nothing follows, and ICMP only if its messages are known
-/// and echoes carry filler.
+/// Protocols with which hosts maintain a network and which carry no user data, by name. A packet
+/// counts only within the bounds of its kind, and in IPv6 without a next header if nothing follows.
 pub const HOUSEKEEPING: &[(u8, &str)] = &[
     (ICMP, "ICMP"),
     (IGMP, "IGMP"),
     (ICMPV6, "ICMPv6"),
     (NO_NEXT_HEADER, "IPv6 without a next header"),
 ];
-
-/// Returns true if hosts maintain a network with this packet and it carries no user data.
-pub(crate) fn is_housekeeping(datagram: &Datagram<'_>) -> bool {
-    match datagram.protocol {
-        NO_NEXT_HEADER => datagram.payload.is_empty() && datagram.missing == 0,
-        ICMP => icmp::keeps_together(icmp::Family::V4, datagram.payload),
-        ICMPV6 => icmp::keeps_together(icmp::Family::V6, datagram.payload),
-        other => keeps_together(other),
-    }
-}
-
-/// Returns true if fragments of a packet with this protocol carry no user data. A packet without a
-/// next header has no payload to fragment.
-pub(crate) fn keeps_together_in_parts(protocol: u8) -> bool {
-    keeps_together(protocol) && protocol != NO_NEXT_HEADER
-}
-
-fn keeps_together(protocol: u8) -> bool {
-    HOUSEKEEPING.iter().any(|(known, _)| *known == protocol)
-}
 
 /// Extension headers followed before an IPv6 packet is given up.
 const EXTENSION_HEADERS: usize = 8;
@@ -242,7 +222,7 @@ pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
             _ => return None,
         };
         let options = rest.get(2..length.min(rest.len()))?;
-        if matches!(protocol, HOP_BY_HOP | DESTINATION) && !are_known(options) {
+        if matches!(protocol, HOP_BY_HOP | DESTINATION) && !are_items(options, option) {
             return Some(protocol);
         }
         protocol = *rest.first()?;
@@ -251,29 +231,42 @@ pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
     None
 }
 
-/// Returns true if all options are known and all padding is zero.
-fn are_known(mut options: &[u8]) -> bool {
+/// Length of the first of some options of IPv6: known, or padding of zeros.
+fn option(options: &[u8]) -> Option<usize> {
     const PAD1: u8 = 0;
     const PADN: u8 = 1;
-    while let Some((&kind, behind)) = options.split_first() {
-        if kind == PAD1 {
-            options = behind;
-            continue;
-        }
-        let Some((&length, behind)) = behind.split_first() else {
-            return false;
-        };
-        let (value, behind) = behind.split_at(usize::from(length).min(behind.len()));
-        let known = match kind {
-            PADN => value.iter().all(|byte| *byte == 0),
-            _ => OPTIONS.contains(&kind),
-        };
-        if !known {
-            return false;
-        }
-        options = behind;
+    let &kind = options.first()?;
+    if kind == PAD1 {
+        return Some(1);
     }
-    true
+    let end = 2 + usize::from(*options.get(1)?);
+    let is_known = match kind {
+        PADN => options[2..end.min(options.len())].iter().all(|byte| *byte == 0),
+        kind => OPTIONS.contains(&kind),
+    };
+    is_known.then_some(end)
+}
+
+/// The options of an IPv4 packet, if one of them is unknown or something stands behind their end.
+pub(crate) fn unread_options_of_ipv4(packet: &[u8]) -> Option<&[u8]> {
+    let options = packet.get(20..usize::from(packet.first()? & 0x0f) * 4)?;
+    (!are_items(options, option_of_ipv4)).then_some(options)
+}
+
+/// Length of the first of some options of IPv4 that IANA knows.
+fn option_of_ipv4(options: &[u8]) -> Option<usize> {
+    const END: u8 = 0;
+    const NOTHING: u8 = 1;
+    match *options.first()? {
+        END => options.iter().all(|byte| *byte == 0).then_some(options.len()),
+        NOTHING => Some(1),
+        // Routes, times, alerts, labels, sizes of paths.
+        7 | 11 | 12 | 25 | 68 | 82 | 130 | 131 | 133 | 134 | 136 | 137 | 147 | 148 => options
+            .get(1)
+            .map(|length| usize::from(*length))
+            .filter(|length| *length >= 2),
+        _ => None,
+    }
 }
 
 /// The packet behind an authentication header (RFC 4302, section 2): its length is in units of four bytes, minus two.

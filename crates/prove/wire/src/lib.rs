@@ -50,6 +50,7 @@ mod end;
 pub mod esp;
 pub mod exposed;
 pub mod frames;
+mod housekeeping;
 pub mod http1;
 pub mod http2;
 pub mod ike;

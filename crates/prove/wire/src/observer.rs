@@ -13,6 +13,7 @@ mod live;
 mod memory;
 mod paths;
 mod quic;
+mod quoted;
 mod sink;
 
 use std::borrow::Cow;

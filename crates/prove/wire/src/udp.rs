@@ -11,6 +11,8 @@ pub struct Udp<'a> {
     pub payload: &'a [u8],
     /// Bytes of payload behind it that were sent and not captured.
     pub missing: usize,
+    /// Captured bytes behind it in its packet, which its length does not cover (RFC 9868).
+    pub surplus: &'a [u8],
 }
 
 /// Reads the datagram an IP packet carries, of which `missing` bytes were not captured; none where it is shorter than
@@ -25,12 +27,13 @@ pub fn udp(bytes: &[u8], missing: usize) -> Option<Udp<'_>> {
     if length > sent {
         return None;
     }
-    let payload = &rest[..length.min(rest.len())];
+    let (payload, surplus) = rest.split_at(length.min(rest.len()));
     Some(Udp {
         source_port: u16::from_be_bytes([header[0], header[1]]),
         destination_port: u16::from_be_bytes([header[2], header[3]]),
         payload,
         missing: length - payload.len(),
+        surplus,
     })
 }
 
@@ -72,7 +75,7 @@ mod tests {
     fn padding_behind_a_datagram_is_not_payload() {
         let read = udp(&[1, 0xf4, 0x11, 0x94, 0, 10, 0, 0, b'a', b'b', 0, 0], 0).unwrap();
         assert_eq!((read.source_port, read.destination_port), (IKE, IKE_NAT));
-        assert_eq!((read.payload, read.missing), (&b"ab"[..], 0));
+        assert_eq!((read.payload, read.missing, read.surplus), (&b"ab"[..], 0, &[0, 0][..]));
     }
 
     #[test]

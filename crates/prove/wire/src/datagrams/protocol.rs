@@ -42,6 +42,8 @@ pub enum DatagramProtocol {
     Unreadable(u8),
     /// Parts of IP packets of this protocol that were not put together: the rest did not come, or contradicted them.
     Fragments(u8),
+    /// Bytes of IP packets, or behind them in their frames, to which no header and no length leads.
+    Surplus,
     /// Frames that carry no IP.
     Frame(FrameProtocol),
     /// A tunnel, what is in it is not read.
@@ -67,6 +69,7 @@ impl DatagramProtocol {
             Self::Ip(number) => ip_name(number),
             Self::Unreadable(number) => format!("{} without a whole header", ip_name(number)).into(),
             Self::Fragments(number) => format!("{} fragments", ip_name(number)).into(),
+            Self::Surplus => "bytes that no length covers".into(),
             Self::Frame(protocol) => protocol.name(),
             Self::Tunnel(encapsulation) => encapsulation.name().into(),
         }

@@ -11,6 +11,7 @@ fn on(port: u16, payload: &[u8]) -> Udp<'_> {
         destination_port: port,
         payload,
         missing: 0,
+        surplus: &[],
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     REDUNDANCY_TAG, TRANSPARENT_ETHERNET, TRILL, VLANS, VN_TAG, mpls,
 };
 use crate::frames::{FrameProtocol, Station};
+use crate::housekeeping::is_trailer;
 use crate::link::ETHERTYPE_MACSEC;
 use crate::path::{Encapsulation, Layer};
 
@@ -77,9 +78,18 @@ fn ethernet(frame: &[u8]) -> Option<Step<'_>> {
     let (header, rest) = frame.split_first_chunk::<14>()?;
     let kind = u16::from_be_bytes([header[12], header[13]]);
     if kind <= LONGEST_LENGTH {
-        return llc(rest.get(..usize::from(kind)).unwrap_or(rest));
+        return counted(kind, rest);
     }
     Some(Step::On(Carried::Typed(kind, rest)))
+}
+
+/// A frame of LLC behind its length. With more behind it than fills a frame, it is not what it says.
+fn counted(length: u16, rest: &[u8]) -> Option<Step<'_>> {
+    match rest.split_at_checked(length.into()) {
+        Some((_, trailer)) if !is_trailer(trailer) => Some(Step::Other(FrameProtocol::Type(length), rest)),
+        Some((frame, _)) => llc(frame),
+        None => llc(rest),
+    }
 }
 
 /// IEEE 802.2: two service access points and a control field, or an extension (SNAP, RFC 1042) that names an EtherType.
@@ -114,11 +124,11 @@ fn typed<'a>(kind: u16, rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<Step<
         PPPOE_SESSION => {
             // Version and type, code (0 in a session), session, length (RFC 2516, section 4).
             let (header, inner) = rest.split_first_chunk::<6>()?;
-            if (header[0], header[1]) != (0x11, 0) {
-                return Some(Step::Other(FrameProtocol::Type(kind), rest));
-            }
             let session = u16::from_be_bytes([header[2], header[3]]);
             let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+            if (header[0], header[1]) != (0x11, 0) || !is_trailer(inner.get(length..).unwrap_or_default()) {
+                return Some(Step::Other(FrameProtocol::Type(kind), rest));
+            }
             layers.push(Layer::new(Encapsulation::Pppoe, u32::from(session)));
             Carried::Ppp(inner.get(..length).unwrap_or(inner))
         }
@@ -164,7 +174,7 @@ fn typed<'a>(kind: u16, rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<Step<
                 layers.push(Layer::new(Encapsulation::Vlan, u32::from(tag)));
             }
             if inner_kind <= LONGEST_LENGTH {
-                return llc(inner.get(..usize::from(inner_kind)).unwrap_or(inner));
+                return counted(inner_kind, inner);
             }
             Carried::Typed(inner_kind, inner)
         }

@@ -3,6 +3,7 @@
 use super::frame::Carried;
 use super::tunnel::Tunnel;
 use super::{IPV4, IPV6, MPLS_MULTICAST, MPLS_UNICAST, NSH, TRANSPARENT_ETHERNET};
+use crate::housekeeping::is_trailer;
 use crate::path::{Encapsulation, Layer};
 
 const CHECKSUM: u8 = 0x80;
@@ -63,8 +64,9 @@ fn pptp(flags: u8, version: u8, rest: &[u8]) -> Option<Tunnel<'_>> {
             rest = rest.get(4..)?;
         }
     }
-    let rest = rest.get(..length).unwrap_or(rest);
-    (!rest.is_empty()).then(|| Tunnel::new(Layer::new(Encapsulation::Pptp, u32::from(call)), Carried::Ppp(rest)))
+    let (rest, behind) = rest.split_at(length.min(rest.len()));
+    (!rest.is_empty() && is_trailer(behind))
+        .then(|| Tunnel::new(Layer::new(Encapsulation::Pptp, u32::from(call)), Carried::Ppp(rest)))
 }
 
 /// A mirrored frame: type I has no header of its own and GRE no sequence number, type II has eight

@@ -44,9 +44,25 @@ fn below<'a>(bytes: &'a [u8], layers: &mut Vec<Layer>) -> Step<'a> {
         _ if looks_like_ethernet(bytes) => bytes,
         // Neither a whole header of IP nor a frame: what was captured of a packet may end here.
         Some(first) if matches!(first >> 4, 4 | 6) => return Step::On(Carried::Ip(bytes)),
-        Some(first) if first >> 4 == 1 => return Step::Other(FrameProtocol::AssociatedChannel, bytes),
-        _ => return Step::Other(FrameProtocol::PseudoWire, bytes),
+        _ => return channel(bytes),
     };
     layers.push(Layer::new(Encapsulation::PseudoWire, None));
     Step::On(Carried::Ethernet(frame))
+}
+
+/// An associated channel (RFC 5586, section 2.1): its type says what is in it. Faults, delays and
+/// continuity need no judgement, and IP is followed; the rest may be anything, as that between
+/// managers is (RFC 5718).
+fn channel(bytes: &[u8]) -> Step<'_> {
+    let Some((&[0x10, 0, high, low], rest)) = bytes.split_first_chunk::<4>() else {
+        return Step::Other(FrameProtocol::PseudoWire, bytes);
+    };
+    match u16::from_be_bytes([high, low]) {
+        0x0021 | 0x0057 => Step::On(Carried::Ip(rest)),
+        // BFD, loss and delay, continuity, protection, LSP ping, state, faults, CFM.
+        0x0007 | 0x000a..=0x000e | 0x0022..=0x0027 | 0x0058 | 0x8902 => {
+            Step::Other(FrameProtocol::AssociatedChannel, rest)
+        }
+        _ => Step::Other(FrameProtocol::PseudoWire, bytes),
+    }
 }

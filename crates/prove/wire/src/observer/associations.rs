@@ -174,6 +174,12 @@ impl Associations {
         self.lanes.shrink(memory);
     }
 
+    /// Returns true if the association that a packet is of was followed.
+    pub(super) fn has(&self, packet: &Packet<'_>, [source, destination]: [SocketAddr; 2], path: PathId) -> bool {
+        !matches!(self.find(packet, source, destination, path), Found::Unknown)
+            || self.by_ends.contains_key(&between(path, source, destination))
+    }
+
     pub(super) fn live(&self) -> usize {
         self.trackers.len()
     }
@@ -318,7 +324,7 @@ fn begins(packet: &Packet<'_>) -> bool {
 }
 
 fn carries_data(chunk: sctp::Chunk<'_>) -> bool {
-    !kind::is_control(chunk.kind)
+    !chunk.is_control()
 }
 
 /// A packet of no association. Without data it needs no judgement, with data it is unreadable.

@@ -231,6 +231,22 @@ impl Datagrams {
         }
     }
 
+    /// Returns true if datagrams between these sockets, or of this protocol between their hosts,
+    /// were taken before.
+    pub(super) fn has(&self, udp: &Udp<'_>, sockets: [SocketAddr; 2], path: PathId) -> bool {
+        let ends = sockets.map(End::Socket);
+        let is_taken = |protocol: DatagramProtocol| {
+            let hosts = sockets.map(|socket| End::Host(socket.ip()));
+            let ends = if protocol.has_ports() { ends } else { hosts };
+            self.seen.contains_key(&Key::new(protocol, path, ends))
+        };
+        self.places.has(udp, ends, path)
+            || [DatagramProtocol::Udp, DatagramProtocol::Dtls, DatagramProtocol::Quic]
+                .into_iter()
+                .any(is_taken)
+            || datagrams::recognise(udp).is_some_and(is_taken)
+    }
+
     /// Protocol of a datagram that shows nothing by itself, by those before it.
     fn continued(&self, udp: &Udp<'_>, ends: [End; 2], path: PathId) -> DatagramProtocol {
         if self.places.has(udp, ends, path) {

@@ -11,6 +11,7 @@ use crate::datagrams::DatagramProtocol;
 use crate::decapsulation::{self, DEPTH, Payload};
 use crate::end::{Address, End};
 use crate::frames::{FrameProtocol, Station};
+use crate::housekeeping::{self, Content};
 use crate::ip::{self, Datagram, Fragment, Taken};
 use crate::link::{self, Frame};
 use crate::path::{Encapsulation, Layer};
@@ -79,17 +80,25 @@ impl Observer {
         match payload {
             Payload::Ip(bytes) => match ip::datagram(bytes) {
                 Some(datagram) => {
-                    if let Some((header, rest)) = bytes.split_first_chunk::<40>()
-                        && datagram.source.is_ipv6()
-                    {
-                        self.options(header[6], rest, &datagram, origin, layers);
+                    match bytes.split_first_chunk::<40>() {
+                        Some((header, rest)) if datagram.source.is_ipv6() => {
+                            self.options(header[6], rest, &datagram, origin, layers);
+                        }
+                        _ => {
+                            let options = ip::unread_options_of_ipv4(bytes).unwrap_or_default();
+                            self.surplus(options, &datagram, origin, layers);
+                        }
+                    }
+                    let trailer = bytes.get(datagram.length..).unwrap_or_default();
+                    if !housekeeping::is_trailer(trailer) {
+                        self.surplus(trailer, &datagram, origin, layers);
                     }
                     self.datagram(datagram, origin, layers, sink);
                     true
                 }
                 None => false,
             },
-            Payload::Other(protocol, ..) if protocol.is_housekeeping() => {
+            Payload::Other(protocol, _, bytes) if housekeeping::is_within_frame(protocol, bytes) => {
                 self.unread(Unread::Frame(protocol), origin.captured);
                 true
             }
@@ -123,7 +132,14 @@ impl Observer {
             (Some(stations), _) => stations.map(End::Station),
             (None, Some(hosts)) => hosts.map(End::Host),
             (None, None) => {
-                self.unread(Unread::Frame(protocol), origin.captured);
+                // Beyond the bounds of its kind.
+                let contradicts = protocol.is_housekeeping();
+                let unread = if contradicts {
+                    Unread::Malformed
+                } else {
+                    Unread::Frame(protocol)
+                };
+                self.unread(unread, origin.captured);
                 return true;
             }
         };
@@ -142,13 +158,31 @@ impl Observer {
         let Some(header) = ip::unread_options(protocol, rest) else {
             return;
         };
+        self.next_to(DatagramProtocol::Ip(header), rest, datagram, origin, layers);
+    }
+
+    /// Bytes to which no length leads are one as well.
+    fn surplus(&mut self, bytes: &[u8], datagram: &Datagram<'_>, origin: &Origin, layers: &[Layer]) {
+        if bytes.iter().any(|byte| *byte != 0) {
+            self.next_to(DatagramProtocol::Surplus, bytes, datagram, origin, layers);
+        }
+    }
+
+    /// A conversation of the hosts of a packet that is counted with what it carries.
+    fn next_to(
+        &mut self,
+        protocol: DatagramProtocol,
+        bytes: &[u8],
+        datagram: &Datagram<'_>,
+        origin: &Origin,
+        layers: &[Layer],
+    ) {
         let ends = [datagram.source, datagram.destination].map(End::Host);
-        // The packet is counted with what it carries.
         let origin = Origin {
             captured: Captured::default(),
             ..*origin
         };
-        self.anonymous(DatagramProtocol::Ip(header), ends, rest.len() as u64, &origin, layers);
+        self.anonymous(protocol, ends, bytes.len() as u64, &origin, layers);
     }
 
     fn datagram(&mut self, datagram: Datagram<'_>, origin: &Origin, layers: &mut Vec<Layer>, sink: &mut impl Sink) {
@@ -190,10 +224,6 @@ impl Observer {
     /// Parts of packets that were given up since belong to their hosts.
     pub(super) fn abandoned(&mut self) {
         for one in self.fragments.take_abandoned() {
-            if ip::keeps_together_in_parts(one.protocol) {
-                self.unread(Unread::Protocol(one.protocol), one.captured);
-                continue;
-            }
             let origin = Origin {
                 at: one.last,
                 first: one.first,
@@ -227,6 +257,12 @@ impl Observer {
                 None => self.unreadable(datagram, origin, layers),
             };
         }
+        if datagram.protocol == ip::UDP
+            && let Some(udp) = udp::udp(datagram.payload, datagram.missing)
+            && !udp.surplus.is_empty()
+        {
+            self.surplus(udp.surplus, datagram, origin, layers);
+        }
         if let Some(tunnel) = decapsulation::opens(datagram)
             && layers.len() < DEPTH
         {
@@ -256,7 +292,12 @@ impl Observer {
 
     /// Gives a packet to its flow.
     fn flow(&mut self, datagram: &Datagram<'_>, origin: &Origin, layers: &[Layer], sink: &mut impl Sink) {
-        if ip::is_housekeeping(datagram) {
+        let needless = match housekeeping::of(datagram) {
+            Some(Content::Own) => true,
+            Some(Content::Quote(quoted)) => self.follows(&quoted, &mut layers.to_vec()),
+            _ => false,
+        };
+        if needless {
             return self.unread(Unread::Protocol(datagram.protocol), origin.captured);
         }
         let Some(path) = self.paths.id(layers, origin.at.time, &mut self.memory) else {

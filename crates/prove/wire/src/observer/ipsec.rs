@@ -198,6 +198,33 @@ impl Ipsec {
         true
     }
 
+    /// Returns true if a datagram is of an ESP security association or an IKE_SA that is followed.
+    pub(super) fn has(&self, udp: &Udp<'_>, [source, destination]: [IpAddr; 2], path: PathId) -> bool {
+        let ports = [udp.source_port, udp.destination_port];
+        let message = match udp::encapsulated(udp.payload) {
+            Encapsulated::Ike(message) if ports.contains(&udp::IKE_NAT) => message,
+            Encapsulated::Esp(packet) if ports.contains(&udp::IKE_NAT) => {
+                return self.has_esp(packet, [source, destination], path);
+            }
+            _ if ports.contains(&udp::IKE) => udp.payload,
+            _ => return false,
+        };
+        let initiator_spi = message.first_chunk().copied().map(u64::from_be_bytes);
+        initiator_spi.is_some_and(|initiator_spi| {
+            let addresses = [source.min(destination), source.max(destination)];
+            self.half_open.contains_key(&HalfOpen {
+                initiator_spi,
+                addresses,
+            })
+        })
+    }
+
+    /// The same of a packet of ESP.
+    pub(super) fn has_esp(&self, packet: &[u8], [source, destination]: [IpAddr; 2], path: PathId) -> bool {
+        let header = esp::header(packet);
+        header.is_some_and(|header| self.associations.contains_key(&(path, source, destination, header.spi)))
+    }
+
     pub(super) fn esp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Result<(), Unreadable> {
         let datagram = &arrived.datagram;
         let end = |address| SocketAddr::new(address, 0);

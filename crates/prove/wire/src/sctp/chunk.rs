@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::housekeeping::is_within_chunk;
+
 /// Chunks of one packet that are read: the smallest has four bytes, and no sender bundles hundreds.
 const CHUNKS: usize = 128;
 /// Addresses of one INIT that are read.
@@ -31,11 +33,11 @@ pub mod kind {
         12,
         13,
         SHUTDOWN_COMPLETE,
-        // AUTH (RFC 4895), ASCONF-ACK (RFC 5061), RE-CONFIG (RFC 6525), PAD (RFC 4820).
+        // AUTH (RFC 4895), ASCONF-ACK (RFC 5061), RE-CONFIG (RFC 6525).
         15,
         128,
         130,
-        132,
+        PAD,
         FORWARD_TSN,
         // ASCONF.
         193,
@@ -76,6 +78,8 @@ pub mod kind {
     pub const I_DATA: u8 = 64;
     /// DTLS (draft-ietf-tsvwg-sctp-dtls-chunk): the whole packet's other chunks are encrypted in it.
     pub const DTLS: u8 = 65;
+    /// PAD (RFC 4820).
+    pub const PAD: u8 = 132;
     /// FORWARD TSN (RFC 3758).
     pub const FORWARD_TSN: u8 = 192;
     /// I-FORWARD-TSN (RFC 8260).
@@ -121,6 +125,14 @@ pub struct Chunk<'a> {
     pub value: &'a [u8],
     /// Bytes of it that were sent and not captured.
     pub missing: usize,
+}
+
+impl Chunk<'_> {
+    /// Returns true if it carries no user data: by its type, and within the bounds of that.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        kind::is_control(self.kind) && is_within_chunk(self.kind, self.value)
+    }
 }
 
 impl<'a> Packet<'a> {

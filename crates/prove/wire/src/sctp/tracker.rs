@@ -188,6 +188,8 @@ impl Tracker {
         keys: Option<&dyn Keys>,
         give: &mut impl FnMut(Event),
     ) -> Option<Ending> {
+        let is_data = matches!(chunk.kind, kind::DATA | kind::I_DATA | kind::DTLS);
+        self.directions[from].sent.unread += u64::from(!is_data && !chunk.is_control());
         match chunk.kind {
             kind::DATA | kind::I_DATA => {
                 self.established = true;
@@ -220,8 +222,7 @@ impl Tracker {
             }
             kind::ABORT => return Some(Ending::Reset),
             kind::SHUTDOWN_COMPLETE => return Some(Ending::Closed),
-            known if kind::is_control(known) => {}
-            _ => self.directions[from].sent.unread += 1,
+            _ => {}
         }
         None
     }

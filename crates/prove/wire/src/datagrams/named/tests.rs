@@ -9,6 +9,7 @@ fn on(ports: [u16; 2], payload: &[u8]) -> Udp<'_> {
         destination_port: ports[1],
         payload,
         missing: 0,
+        surplus: &[],
     }
 }
 
