@@ -54,7 +54,7 @@ pub struct Tls {
     pub opened: Option<Box<Opened>>,
     /// Plaintext before it: it began by STARTTLS or its kin.
     pub behind: Option<Spoken>,
-    pub(super) spread: [Spread; 2],
+    pub(crate) spread: [Spread; 2],
 }
 
 impl Tls {
