@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use bartizan_gateway::{Delivery, Message, Order, PathState};
@@ -40,7 +40,11 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<Listener> {
         inbound_streams: STREAMS,
         ..Opening::default()
     };
-    let listener = Listener::bind(address, opening).map_err(into_io)?;
+    listens(Listener::bind(address, opening).map_err(into_io)?)
+}
+
+/// A listener that another process may have opened.
+pub(crate) fn listens(listener: Listener) -> io::Result<Listener> {
     listener.subscribe()?;
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -61,6 +65,13 @@ impl FunctionSocket {
         association.subscribe()?;
         let _context = carriers.enter();
         Self::of(association)
+    }
+
+    /// An association that another process has carried, to be carried by another thread.
+    pub(super) fn continued(association: Association, carriers: &Handle) -> io::Result<Self> {
+        // It is one that stands.
+        association.streams()?;
+        Self::accepted(association, carriers)
     }
 
     /// Begins an association with the function at `forward`, from its own address: none of this host's others is named to it.
@@ -94,6 +105,10 @@ impl FunctionSocket {
         if self.until_room_is_certain == 0 {
             self.room = None;
         }
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.association.get_ref().as_fd()
     }
 
     pub(crate) fn streams(&self) -> io::Result<sctp::Streams> {
