@@ -63,8 +63,8 @@ struct Serve {
     #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
     user: Option<String>,
     /// Unix socket for a hand-over, in a folder that no other user may write to. A running sidecar
-    /// of this node that waits there passes its listening sockets to this one and drains once this
-    /// one serves. Then this one waits there.
+    /// of this node that waits there passes its listening sockets to this one. Once this one
+    /// serves, that one passes its SCTP associations and drains. Then this one waits there.
     #[arg(long, value_name = "SOCKET")]
     hand_over: Option<PathBuf>,
     /// Number of threads that carry requests, each on a core of its own where there are as many: a

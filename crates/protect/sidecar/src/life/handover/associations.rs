@@ -35,35 +35,40 @@ const LARGEST_HEAD: usize = 4096;
 
 /// The process that serves in the place of this one.
 #[derive(Debug)]
-pub struct Successor(Mutex<Option<UnixStream>>);
+pub struct Successor(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    stream: UnixStream,
+    /// It takes associations.
+    takes: bool,
+}
 
 impl Successor {
     pub(super) fn new(stream: UnixStream) -> Self {
-        Self(Mutex::new(Some(stream)))
+        Self(Mutex::new(State { stream, takes: true }))
     }
 
     /// Gives an association; false where the successor does not take it.
     pub(crate) async fn give(&self, association: OwnedFd, head: &[u8], state: &[u8]) -> bool {
-        let mut stream = self.0.lock().await;
-        let Some(open) = stream.as_mut() else {
+        let mut successor = self.0.lock().await;
+        if !successor.takes {
             return false;
-        };
-        let given = timeout(ANSWER, give(open, association, head, state)).await;
-        given
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, hint = "see the log of the new process", "associations are not handed over");
-                *stream = None;
-                false
-            })
+        }
+        let given = timeout(ANSWER, give(&mut successor.stream, association, head, state)).await;
+        let given = given.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        given.unwrap_or_else(|error| {
+            tracing::warn!(%error, hint = "see the log of the new process", "associations are not handed over");
+            successor.takes = false;
+            false
+        })
     }
 
-    /// Has the successor read the sockets of UDP.
+    /// Has the successor read the sockets of UDP. Where it takes no associations it waits for the
+    /// end of this process.
     pub(crate) async fn release(&self) {
-        if let Some(stream) = self.0.lock().await.as_mut() {
-            // One that has ended reads none.
-            let _ = stream.write_all(&[RELEASED]).await;
-        }
+        // One that has ended reads none.
+        let _ = self.0.lock().await.stream.write_all(&[RELEASED]).await;
     }
 }
 
@@ -115,6 +120,7 @@ pub(super) async fn take_over(mut stream: UnixStream, shared: Arc<Shared>) {
             Ok(None) => break,
             Err(error) => {
                 tracing::warn!(%error, hint = "see the log of the process before", "associations are not taken over");
+                ended(stream).await;
                 break;
             }
         }
@@ -128,6 +134,13 @@ pub(super) async fn take_over(mut stream: UnixStream, shared: Arc<Shared>) {
     }
     shared.takers.clear();
     shared.before.send_replace(Before::Ended);
+}
+
+/// Waits for the end of the predecessor, and takes nothing more.
+async fn ended(mut stream: UnixStream) {
+    // It learns that nothing is answered.
+    let _ = stream.shutdown().await;
+    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
 }
 
 /// Takes or refuses one association; none at the end.
@@ -169,4 +182,52 @@ async fn part(stream: &mut UnixStream, most: usize) -> io::Result<Vec<u8>> {
     let mut octets = vec![0; length];
     stream.read_exact(&mut octets).await?;
     Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Outcome of giving two associations to a successor that answers with these octets, and its end
+    /// of the stream.
+    async fn giving(answers: &[u8]) -> ([bool; 2], UnixStream) {
+        let (one, mut other) = UnixStream::pair().unwrap();
+        other.write_all(answers).await.unwrap();
+        other.shutdown().await.unwrap();
+        let successor = Successor::new(one);
+        let give = async || {
+            let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+            successor.give(socket.into(), b"head", b"the state").await
+        };
+        let given = [give().await, give().await];
+        successor.release().await;
+        drop(successor);
+        (given, other)
+    }
+
+    #[tokio::test]
+    async fn an_association_is_given_only_where_the_successor_takes_it() {
+        let offer = b"\0\0\0\x04head\0\0\0\x09the state";
+        for (answers, outcome, last) in [
+            ("YN", [true, false], &b"G"[..]),
+            ("NY", [false, true], b""),
+            // The end, or what is no answer.
+            ("Y", [true, false], b"G"),
+            ("?Y", [false, false], b""),
+        ] {
+            let (given, mut stream) = giving(answers.as_bytes()).await;
+            assert_eq!(given, outcome, "{answers}");
+            let (byte, descriptor) = receive(&stream).await.unwrap();
+            assert!(byte == Some(ASSOCIATION) && descriptor.is_some());
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).await.unwrap();
+            assert!(
+                rest.starts_with(&[offer, last].concat()) && rest.ends_with(b"R"),
+                "{answers}: {rest:?}"
+            );
+            assert_eq!(rest.contains(&GIVEN), outcome.contains(&true), "{answers}");
+        }
+    }
 }

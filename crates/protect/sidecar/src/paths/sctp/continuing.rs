@@ -115,11 +115,14 @@ impl Takers {
             association,
         };
         let taken = taker.ok_or(NO_LISTENER).and_then(|taker| taker(shared, offered));
-        let outcome = taken.as_ref().map_or_else(|why| *why, |_| "taken");
-        shared.metrics.takeover(side, &peer, outcome);
+        let counted = Arc::clone(shared);
         match taken {
-            Ok(start) => Some(start),
+            Ok(start) => Some(Box::new(move || {
+                counted.metrics.takeover(side, &peer, "taken");
+                start();
+            })),
             Err(why) => {
+                counted.metrics.takeover(side, &peer, why);
                 tracing::warn!(
                     peer, %function, why, hint = "it ends with the process before, as where a sidecar stops",
                     "an association of the process before is not taken over"

@@ -59,19 +59,22 @@ pub(crate) fn into_io(error: bartizan_host::Error) -> io::Error {
 }
 
 impl FunctionSocket {
-    /// An association that a listener accepted, to be carried by another thread.
+    /// An association that a listener accepted, to be carried by another thread. One that cannot be
+    /// watched is aborted.
     pub(crate) fn accepted(association: Association, carriers: &Handle) -> io::Result<Self> {
         association.set_nonblocking(true)?;
         association.subscribe()?;
         let _context = carriers.enter();
-        Self::of(association)
+        Self::of(association).map_err(aborted)
     }
 
-    /// An association that another process has carried, to be carried by another thread.
+    /// An association that another process has carried, to be carried by another thread. One that
+    /// cannot be is still that process's.
     pub(super) fn continued(association: Association, carriers: &Handle) -> io::Result<Self> {
         // It is one that stands.
         association.streams()?;
-        Self::accepted(association, carriers)
+        let _context = carriers.enter();
+        Self::of(association).map_err(|(_, error)| error)
     }
 
     /// Begins an association with the function at `forward`, from its own address: none of this host's others is named to it.
@@ -83,14 +86,16 @@ impl FunctionSocket {
         };
         let local = SocketAddr::new(forward.ip(), 0);
         let association = Association::begin(local, forward, opening).map_err(into_io)?;
-        let mut socket = Self::of(association)?;
+        let mut socket = Self::of(association).map_err(aborted)?;
         // Room is how it shows that it is established.
         socket.room = Some(socket.association.get_ref().watched_for_room()?);
         Ok(socket)
     }
 
-    fn of(mut association: Association) -> io::Result<Self> {
-        association.set_room(ROOM)?;
+    fn of(mut association: Association) -> Result<Self, (Association, io::Error)> {
+        if let Err(error) = association.set_room(ROOM) {
+            return Err((association, error));
+        }
         association.announce();
         Ok(Self {
             room: None,
@@ -210,6 +215,12 @@ impl FunctionSocket {
         drop(self.room);
         let _ = self.association.into_inner().abort();
     }
+}
+
+/// Ends an association that cannot be watched.
+fn aborted((association, error): (Association, io::Error)) -> io::Error {
+    let _ = association.abort();
+    error
 }
 
 /// Stream, payload protocol and order of a message, in the terms of the frames.
