@@ -35,7 +35,7 @@ fn another_process_continues_an_association_of_either_role_and_no_function_sees_
         }
         assert!(pair.hand_over(end, 3000));
         assert_eq!(pair.nodes[0].wants_carrier(), end == 0 || carriage == Carriage::Streams);
-        // The initiator is told, and no carrier has ended for it.
+        // The initiator learns it, and no carrier has ended for it.
         pair.carry(1, 10_000_000);
         pair.reconnect();
         pair.run();

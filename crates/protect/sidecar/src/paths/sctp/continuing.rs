@@ -108,7 +108,6 @@ impl Takers {
         let taker = address
             .ok()
             .and_then(|address| takers.get(&key(head.direction, address, head.quic)));
-        // A peer that is in the file no more is refused as soon as it comes back.
         let offered = Offered {
             head,
             state,
@@ -149,7 +148,7 @@ struct Taken {
 }
 
 impl Offered {
-    /// What continues it on this side, by the files in effect now.
+    /// Makes the parts that continue it on this side, by the files in effect now.
     fn take<C: Carrier>(
         self,
         shared: &Shared,
@@ -321,7 +320,7 @@ impl<C: Carrier> Carrying<C> {
 }
 
 impl Beginning {
-    /// Of an association that has lasted so long, since this time after 1970.
+    /// The beginning of an association that has lasted so long, since this time after 1970.
     fn before(lasted: Duration, since: Duration) -> Self {
         let (now, today) = (Instant::now(), SystemTime::now());
         Self {
