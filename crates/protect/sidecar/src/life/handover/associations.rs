@@ -215,7 +215,7 @@ mod tests {
             ("NY", [false, true], b""),
             // The end, or what is no answer.
             ("Y", [true, false], b"G"),
-            ("?Y", [false, false], b""),
+            ("?", [false, false], b""),
         ] {
             let (given, mut stream) = giving(answers.as_bytes()).await;
             assert_eq!(given, outcome, "{answers}");
