@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bartizan_confine::{Confinement, User};
 use bartizan_deployment::Deployment;
-use bartizan_sidecar::handover::{self, Notify, Post};
+use bartizan_sidecar::handover::{self, Notify, Post, Successor};
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -63,8 +63,8 @@ struct Serve {
     #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
     user: Option<String>,
     /// Unix socket for a hand-over, in a folder that no other user may write to. A running sidecar
-    /// of this node that waits there passes its listening sockets to this one and drains once this
-    /// one serves. Then this one waits there.
+    /// of this node that waits there passes its listening sockets to this one. Once this one
+    /// serves, that one passes its SCTP associations and drains. Then this one waits there.
     #[arg(long, value_name = "SOCKET")]
     hand_over: Option<PathBuf>,
     /// Number of threads that carry requests, each on a core of its own where there are as many: a
@@ -199,12 +199,12 @@ async fn serve(
     announce(deployment, node, &running);
     notify.ready();
     if let Some(predecessor) = predecessor {
-        predecessor.serving();
+        predecessor.serving(&running);
     }
     let first = tokio::select! {
         signal = wait(&mut terminate, &mut interrupt) => signal,
-        () = successor(post.as_ref(), &running) => {
-            running.succeeded();
+        successor = successor(post.as_ref(), &running) => {
+            running.succeeded(successor);
             "a successor serves"
         }
         never = log_readiness(node, &running) => match never {},
@@ -235,7 +235,7 @@ async fn serve(
 }
 
 /// Ends when a successor serves.
-async fn successor(post: Option<&Post>, running: &Running) {
+async fn successor(post: Option<&Post>, running: &Running) -> Successor {
     match post {
         Some(post) => post.handed_over(running).await,
         None => std::future::pending().await,

@@ -12,6 +12,7 @@ use bartizan_testing::{Tshark, eventually};
 
 mod costs;
 mod faults;
+mod handover;
 mod interfaces;
 mod ngap;
 mod outage;

@@ -4,6 +4,7 @@ mod carrier;
 mod clock;
 mod end;
 mod function;
+mod handover;
 mod lanes;
 mod link;
 mod output;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 pub use end::{End, Ending, Totals};
+pub use handover::LARGEST_STATE;
 pub use lanes::Carriage;
 pub use link::Loss;
 
@@ -116,6 +118,8 @@ pub struct Association {
     attempt: u32,
     /// Another carrier is wanted though this one works.
     moves: bool,
+    /// When the peer has asked for another carrier: the end of this one is no news then.
+    asked: Option<Instant>,
     /// The peer is not heard: another carrier is wanted.
     silent: bool,
     /// When the association ends unless the peer is heard.
@@ -211,6 +215,7 @@ impl Association {
             resumes: None,
             attempt: 0,
             moves: false,
+            asked: None,
             silent: false,
             ends: None,
             closed_ends: None,
@@ -339,6 +344,18 @@ impl Association {
     #[must_use]
     pub const fn side(&self) -> Side {
         self.side
+    }
+
+    /// Kind of its carrier.
+    #[must_use]
+    pub const fn carriage(&self) -> Carriage {
+        self.carriage
+    }
+
+    /// Reports that the carrier has taken everything, or none does.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        !self.has_carrier() || self.waiting() == 0
     }
 
     /// Stream counts of the function's association, also after its end; none where it was never

@@ -21,7 +21,7 @@ mod association;
 mod cause;
 mod frame;
 
-pub use association::{Association, Carriage, Command, End, Ending, Loss, Patience, Side, Totals};
+pub use association::{Association, Carriage, Command, End, Ending, LARGEST_STATE, Loss, Patience, Side, Totals};
 pub use cause::Cause;
 pub use frame::{
     Decoder, Delivery, FRAGMENT, Fragment, Frame, LARGEST_MESSAGE, Lane, Malformed, Message, Order, PathState,

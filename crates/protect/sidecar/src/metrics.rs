@@ -48,6 +48,7 @@ pub(crate) struct Metrics {
     client_errors: Family<ClientErrorLabels, Counter>,
     dismissed: Family<PeerReasonLabels, Counter>,
     associations: Family<AssociationLabels, Counter>,
+    takeovers: Family<PeerReasonLabels, Counter>,
     association_messages: Family<BytesLabels, Counter>,
     unacknowledged: Family<SidePeerLabels, Counter>,
     refusals: Refusals,
@@ -78,6 +79,7 @@ impl Metrics {
             client_errors: Family::default(),
             dismissed: Family::default(),
             associations: Family::default(),
+            takeovers: Family::default(),
             association_messages: Family::default(),
             unacknowledged: Family::default(),
             refusals: Refusals::default(),
@@ -183,6 +185,11 @@ impl Metrics {
             metrics.associations.clone(),
         );
         sidecar.register(
+            "association_takeovers",
+            "SCTP associations of the process before this one that were taken over, or why not",
+            metrics.takeovers.clone(),
+        );
+        sidecar.register(
             "association_messages",
             "User messages of SCTP associations",
             metrics.association_messages.clone(),
@@ -203,6 +210,13 @@ impl Metrics {
         self.unacknowledged
             .get_or_create(&SidePeerLabels::new(side, peer))
             .inc_by(unacknowledged);
+    }
+
+    /// An SCTP association of the process before was taken over, or not.
+    pub(crate) fn takeover(&self, side: Side, peer: &str, reason: &'static str) {
+        self.takeovers
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
+            .inc();
     }
 
     /// Counters of user messages of SCTP associations sent to and received from `peer`.

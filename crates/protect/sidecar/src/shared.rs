@@ -10,13 +10,15 @@ use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use crate::answers::failure_log::FailureLog;
 use crate::dialling::refusing::Refusing;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
+use crate::life::handover::Successor;
 use crate::metrics::Metrics;
-use crate::paths::sctp::{Accounts, AllSeats};
+use crate::paths::sctp::{Accounts, AllSeats, Takers};
 use crate::runtime::thread::{Thread, spawn};
 use crate::runtime::ticks::Ticks;
 use crate::traces::Tracer;
@@ -34,6 +36,12 @@ pub(crate) struct Shared {
     pub(crate) associations: Accounts,
     /// Associations that peers have opened, to be found by them.
     pub(crate) seats: AllSeats,
+    /// Takes associations of the process before.
+    pub(crate) takers: Takers,
+    /// The process before.
+    pub(crate) before: watch::Sender<Before>,
+    /// The process that serves in the place of this one.
+    pub(crate) successor: OnceLock<Successor>,
     /// Patience of associations that begin, which a reload replaces.
     pub(crate) patience: RwLock<Patience>,
     pub(crate) recorder: Recorder,
@@ -49,6 +57,17 @@ pub(crate) struct Shared {
     pub(crate) failed_listener: OnceLock<String>,
 }
 
+/// The process that passed its sockets to this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// There is none any more.
+    Ended,
+    /// It drains, and gives its associations.
+    Drains,
+    /// The same, and it reads the sockets of UDP.
+    Reads,
+}
+
 /// Patience of associations, by peer and interface.
 pub(crate) type Patience = HashMap<(String, &'static str), Duration>;
 
@@ -57,6 +76,11 @@ impl Shared {
     pub(crate) fn patience(&self, peer: &str, interface: &'static str) -> Option<Duration> {
         let patience = self.patience.read().unwrap_or_else(PoisonError::into_inner);
         patience.get(&(peer.to_owned(), interface)).copied()
+    }
+
+    /// Another process of this node may have an association that this one does not know.
+    pub(crate) fn is_one_of_two(&self) -> bool {
+        self.drain.has_succeeded() || *self.before.borrow() != Before::Ended
     }
 
     /// A listener accepts nothing any more: this sidecar is not ready.

@@ -14,6 +14,7 @@ use bartizan_tls::{Credentials, Endpoint, Flaw, OwnCertificate, Weight};
 use prometheus_client::registry::Registry;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
@@ -26,7 +27,7 @@ use crate::dialling::session::Sessions;
 use crate::error::Error;
 use crate::life::drain::{Drain, Phase};
 use crate::life::expiry;
-use crate::life::handover::{Notify, Sockets};
+use crate::life::handover::{LISTENER, Notify, SCTP, Sockets, Successor, UDP};
 use crate::life::idle;
 use crate::life::review;
 use crate::life::shrink;
@@ -37,11 +38,11 @@ use crate::listening::quic::{QuicListener, QuicListeners};
 use crate::listening::socket;
 use crate::metrics::Metrics;
 use crate::paths;
-use crate::paths::sctp::{Accounts, AllSeats};
+use crate::paths::sctp::{Accounts, AllSeats, Takers};
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
-use crate::shared::{Carriers, Current, Patience, Shared};
+use crate::shared::{Before, Carriers, Current, Patience, Shared};
 use crate::traces::Tracer;
 use crate::worker::listeners::{Listeners, of_peers, serve_associations};
 use crate::worker::threads::WorkerThreads;
@@ -70,7 +71,7 @@ pub struct Running {
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
     pub(crate) upstreams: Arc<Upstreams>,
     /// Sockets that a successor takes over.
-    listening: Vec<OwnedFd>,
+    listening: Vec<(u8, OwnedFd)>,
     /// Threads that answer other sidecars' handshakes, if there is an inbound listener.
     handshakes: Option<HandshakeThreads>,
     /// Listeners for other sidecars' connections over QUIC, if there are any.
@@ -89,6 +90,7 @@ pub struct Bound {
     ports: Ports,
     workers: NonZeroUsize,
     tracer: Option<Tracer>,
+    before: Before,
 }
 
 /// Everything that listens, before anything is served.
@@ -158,6 +160,11 @@ impl Sidecar {
             endpoint,
             workers: NonZeroUsize::MIN,
             tracer: None,
+            before: if sockets.are_of_a_predecessor() {
+                Before::Reads
+            } else {
+                Before::Ended
+            },
         })
     }
 }
@@ -193,6 +200,7 @@ impl Bound {
             ports,
             workers,
             tracer,
+            before,
         } = self;
         let ledger = match &settings.ledger {
             Some(LedgerFile { file, size, keep }) => {
@@ -217,6 +225,9 @@ impl Bound {
             sessions: Sessions::default(),
             associations: Accounts::default(),
             seats: AllSeats::default(),
+            takers: Takers::default(),
+            before: watch::Sender::new(before),
+            successor: OnceLock::new(),
             patience: RwLock::new(patience(&deployment, node.name.as_str())),
             recorder: ledger.recorder(),
             drain: Drain::new(),
@@ -313,7 +324,7 @@ pub(crate) fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Nod
 
 impl Ports {
     fn open(sidecar: &bartizan_deployment::Sidecar, sockets: &mut Sockets, notify: &Notify) -> Result<Self, Error> {
-        let mut open = |listener, address: SocketAddr| {
+        let open = |sockets: &mut Sockets, listener, address: SocketAddr| {
             let opened = match sockets.take(address) {
                 Some(passed) => TcpListener::from_std(passed),
                 None => socket::listen(address),
@@ -344,8 +355,11 @@ impl Ports {
                 })?;
             }
             let carried_by = |carrier| inbound.carriers.contains(&carrier);
-            let tcp = carried_by(Carrier::Tls).then(|| open("inbound", inbound.listen));
-            let udp = carried_by(Carrier::Quic).then(|| UdpSocket::bind(inbound.listen));
+            let tcp = carried_by(Carrier::Tls).then(|| open(sockets, "inbound", inbound.listen));
+            let udp = carried_by(Carrier::Quic).then(|| match sockets.take_udp(inbound.listen) {
+                Some(passed) => Ok(passed),
+                None => UdpSocket::bind(inbound.listen),
+            });
             bound.inbound.push(InboundPorts {
                 inbound: inbound.clone(),
                 tcp: tcp.transpose()?,
@@ -359,7 +373,11 @@ impl Ports {
         for outbound in &sidecar.outbound {
             if outbound.path == Path::Sctp {
                 let address = outbound.listen;
-                let opened = paths::sctp::listen(address).and_then(sctp::Listener::watched);
+                let opened = match sockets.take_sctp(address) {
+                    Some(passed) => paths::sctp::listens(passed),
+                    None => paths::sctp::listen(address),
+                };
+                let opened = opened.and_then(sctp::Listener::watched);
                 let opened = opened.map_err(|source| Error::Listen {
                     listener: "SCTP",
                     address,
@@ -370,10 +388,10 @@ impl Ports {
             }
             bound
                 .outbound
-                .push((outbound.clone(), open("outbound", outbound.listen)?));
+                .push((outbound.clone(), open(sockets, "outbound", outbound.listen)?));
         }
         if let Some(address) = sidecar.admin {
-            bound.admin = Some(open("admin", address)?);
+            bound.admin = Some(open(sockets, "admin", address)?);
         }
         // By the file, as the rules are: a port of 0 is refused there.
         let transparent: Vec<_> = sidecar
@@ -385,30 +403,48 @@ impl Ports {
         if let Some(probed) = redirect::probed(transparent.iter().copied()).map(SocketAddr::V4)
             && !transparent.contains(&probed)
         {
-            bound.probed = Some(open("probe of the rules, next to a transparent", probed)?);
+            bound.probed = Some(open(sockets, "probe of the rules, next to a transparent", probed)?);
         }
         Ok(bound)
     }
 
     /// The sockets once more, to be handed over.
-    fn copies(&self) -> Result<Vec<OwnedFd>, Error> {
-        let inbound = self
+    fn copies(&self) -> Result<Vec<(u8, OwnedFd)>, Error> {
+        let nowhere = SocketAddr::from(([0; 4], 0));
+        let tcp = self
             .inbound
             .iter()
-            .filter_map(|ports| Some(("inbound", ports.inbound.listen, ports.tcp.as_ref()?)));
+            .filter_map(|ports| Some((ports.inbound.listen, ports.tcp.as_ref()?.as_fd())));
         let outbound = self
             .outbound
             .iter()
-            .map(|(outbound, listener)| ("outbound", outbound.listen, listener));
-        let others = self.admin.iter().chain(&self.probed);
-        let nowhere = SocketAddr::from(([0; 4], 0));
-        let others = others.map(|listener| ("admin", listener.local_addr().unwrap_or(nowhere), listener));
-        let copied = inbound.chain(outbound).chain(others).map(|(name, address, listener)| {
-            listener.as_fd().try_clone_to_owned().map_err(|source| Error::Listen {
-                listener: name,
+            .map(|(outbound, listener)| (outbound.listen, listener.as_fd()));
+        let others = self
+            .admin
+            .iter()
+            .chain(&self.probed)
+            .map(|listener| (nowhere, listener.as_fd()));
+        let udp = self
+            .inbound
+            .iter()
+            .filter_map(|ports| Some((ports.inbound.listen, ports.udp.as_ref()?.as_fd())));
+        let sctp = self
+            .associations
+            .iter()
+            .map(|(outbound, listener)| (outbound.listen, listener.get_ref().as_fd()));
+        let all = tcp
+            .chain(outbound)
+            .chain(others)
+            .map(|(address, listener)| (LISTENER, address, listener));
+        let all = all.chain(udp.map(|(address, socket)| (UDP, address, socket)));
+        let all = all.chain(sctp.map(|(address, listener)| (SCTP, address, listener)));
+        let copied = all.map(|(kind, address, listener)| {
+            let copy = listener.try_clone_to_owned().map_err(|source| Error::Listen {
+                listener: "handed over",
                 address,
                 source,
-            })
+            })?;
+            Ok((kind, copy))
         });
         copied.collect()
     }
@@ -463,6 +499,9 @@ impl Ports {
                 for (of_worker, arriving) in listeners.iter_mut().zip(arriving) {
                     of_worker.inbound.push((inbound.clone(), arriving));
                 }
+            }
+            if inbound.path == Path::Sctp {
+                paths::sctp::takes_over_inbound(shared, &inbound);
             }
             quic_listeners.extend(udp.map(|socket| QuicListener {
                 socket,
@@ -572,14 +611,17 @@ impl Running {
         self.state.shared().node.as_str()
     }
 
-    /// Its listening sockets.
-    pub(crate) fn listening(&self) -> impl Iterator<Item = &OwnedFd> {
+    /// Its listening sockets, by kind.
+    pub(crate) fn listening(&self) -> impl Iterator<Item = &(u8, OwnedFd)> {
         self.listening.iter()
     }
 
-    /// A successor serves in parallel with it: it leaves what comes to its admin port to that one from now on. It is to be drained then.
-    pub fn succeeded(&self) {
-        self.state.shared().drain.succeed();
+    /// A successor serves in parallel with it: it leaves what comes to its admin port to that one from now on. It is to be drained then,
+    /// which gives that one its associations.
+    pub fn succeeded(&self, successor: Successor) {
+        let shared = self.state.shared();
+        let _ = shared.successor.set(successor);
+        shared.drain.succeed();
     }
 
     /// Looks whether the ledger's file was moved away, and begins a new one where it was.
@@ -602,12 +644,24 @@ impl Running {
     /// Stops accepting, lets requests under way end within `limits.drain`, closes what is left and writes the ledger out.
     ///
     /// Gives how many connections had to be closed before they ended by themselves.
-    pub async fn drain(self) -> usize {
+    pub async fn drain(mut self) -> usize {
         // As long as any process holds a socket, connections wait there for a process to accept
         // them.
         drop(self.listening);
         let shared = self.state.shared();
         shared.drain.advance(Phase::Draining);
+        if shared.drain.has_succeeded() {
+            let released = self.quic.as_mut().map(QuicListeners::released);
+            let shared = Arc::clone(shared);
+            spawn_local(async move {
+                if let Some(released) = released {
+                    released.await;
+                }
+                if let Some(successor) = shared.successor.get() {
+                    successor.release().await;
+                }
+            });
+        }
         let late = match timeout(shared.limits.drain, shared.drain.done()).await {
             Ok(()) => 0,
             Err(_) => {

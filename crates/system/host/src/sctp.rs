@@ -7,7 +7,7 @@
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -91,6 +91,18 @@ impl Listener {
         Ok(Self { socket })
     }
 
+    /// One that another process has opened.
+    ///
+    /// # Errors
+    /// If it is no listening socket of SCTP.
+    pub fn passed(descriptor: OwnedFd) -> io::Result<Self> {
+        let socket = passed(descriptor)?;
+        if !socket.is_listener()? {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not listen"));
+        }
+        Ok(Self { socket })
+    }
+
     /// Its local address.
     ///
     /// # Errors
@@ -137,6 +149,14 @@ impl Association {
             partial: Vec::new(),
             announces: false,
         }
+    }
+
+    /// One that another process has opened.
+    ///
+    /// # Errors
+    /// If it is no socket of SCTP.
+    pub fn passed(descriptor: OwnedFd) -> io::Result<Self> {
+        passed(descriptor).map(Self::new)
     }
 
     /// Opens an association from an address of ours (port 0 takes a free one) and waits until it is
@@ -212,6 +232,15 @@ impl AsFd for Listener {
 
 fn socket(domain: Domain) -> io::Result<Socket> {
     Socket::new(domain, Type::STREAM, Some(Protocol::from(libc::IPPROTO_SCTP)))
+}
+
+fn passed(descriptor: OwnedFd) -> io::Result<Socket> {
+    let socket = Socket::from(descriptor);
+    if socket.protocol()? != Some(Protocol::from(libc::IPPROTO_SCTP)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket of SCTP"));
+    }
+    socket.set_cloexec(true)?;
+    Ok(socket)
 }
 
 fn configure(socket: &Socket, opening: Opening) -> io::Result<()> {

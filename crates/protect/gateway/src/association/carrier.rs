@@ -73,7 +73,10 @@ impl Association {
             // Lanes of the association that was before the restart.
             Frame::Received { lane: Some(_), .. } if self.reopening => {}
             Frame::Received { lane, octets } => self.peer_has(lane, octets, now),
-            Frame::Move if self.side == Side::Initiator => self.moves = true,
+            Frame::Move if self.side == Side::Initiator => {
+                self.moves = true;
+                self.asked = Some(now);
+            }
             Frame::Move => unexpected(self, "the responder's wish"),
             Frame::Message(_) | Frame::Shutdown if self.carriage == Carriage::Streams => {
                 unexpected(self, "a message among frames of the association's life");

@@ -33,9 +33,9 @@ pub(super) struct Lanes {
     /// It is not known yet where the peer continues.
     held_back: bool,
     /// For the peer. A lane is here from its first message on.
-    departing: BTreeMap<Lane, Output>,
+    pub(super) departing: BTreeMap<Lane, Output>,
     /// From the peer since the last restart, over however many carriers.
-    arriving: BTreeMap<Lane, Arriving>,
+    pub(super) arriving: BTreeMap<Lane, Arriving>,
     /// Streams of the carrier from which messages come, by the carrier's own numbers.
     streams: BTreeMap<u64, Stream>,
     /// The same of the carrier before, which may be returned to.
@@ -46,11 +46,11 @@ pub(super) struct Lanes {
 
 /// A lane from which messages come.
 #[derive(Debug, Default)]
-struct Arriving {
-    counted: Counted,
-    decoder: Decoder,
+pub(super) struct Arriving {
+    pub(super) counted: Counted,
+    pub(super) decoder: Decoder,
     /// The message that is not whole yet.
-    message: Option<Message>,
+    pub(super) message: Option<Message>,
 }
 
 /// One stream of the carrier from which messages come.
@@ -69,6 +69,27 @@ impl Lanes {
         self.departing
             .entry(lane)
             .or_insert_with(|| Output::beginning_with(&head(lane, restarts), held_back))
+    }
+
+    /// Those of an association that has restarted so often.
+    pub(super) fn after(restarts: u32) -> Self {
+        Self {
+            restarts,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.departing.is_empty() && self.arriving.is_empty()
+    }
+
+    pub(super) const fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// No restart and no shutdown is on its way.
+    pub(super) const fn can_be_handed_over(&self) -> bool {
+        self.shutdown_after.is_none() && self.awaited <= self.restarts
     }
 
     /// Octets that wait for the carrier.

@@ -18,7 +18,7 @@ const REPORT_AT: u64 = 64 * 1024;
 /// Octets kept for the peer beyond which nothing is read from the function.
 pub(super) const KEPT: usize = 2 * WINDOW;
 /// Octets kept for a peer that reports nothing of what it receives.
-const KEPT_AT_MOST: usize = 4 * WINDOW;
+pub(super) const KEPT_AT_MOST: usize = 4 * WINDOW;
 
 /// Why a carrier has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +49,12 @@ pub(super) struct Counted {
 }
 
 impl Counted {
+    /// So many octets, of which the peer learns with the next carrier.
+    pub(super) const fn of(received: u64) -> Self {
+        let reported = received;
+        Self { received, reported }
+    }
+
     pub(super) const fn add(&mut self, octets: usize) {
         self.received += octets as u64;
     }
@@ -180,7 +186,8 @@ impl Association {
         }
         // A carrier that ends in vain does not make the peer's time longer.
         self.ends.get_or_insert(now + self.patience.resume);
-        if loss == Loss::Closed {
+        let asked = self.asked.is_some_and(|asked| now < asked + self.patience.silence);
+        if loss == Loss::Closed && !asked {
             self.closed_ends.get_or_insert(now + self.patience.closed);
         }
     }

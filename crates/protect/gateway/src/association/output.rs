@@ -31,6 +31,26 @@ impl Output {
         }
     }
 
+    /// A stream of which the peer may not have these octets, behind so many others. A carrier of
+    /// another process may have taken any of them.
+    pub(super) const fn continued(acknowledged: u64, bytes: Vec<u8>) -> Self {
+        Self {
+            preface: Vec::new(),
+            preface_before: Vec::new(),
+            start: 0,
+            next: bytes.len(),
+            sent: bytes.len(),
+            bytes,
+            acknowledged,
+            held_back: false,
+        }
+    }
+
+    /// Octets that the peer may not have, and their position in the stream.
+    pub(super) fn kept_octets(&self) -> (u64, &[u8]) {
+        (self.acknowledged, &self.bytes[self.start..])
+    }
+
     /// Bytes that the carrier has to take.
     pub(super) fn waiting(&self) -> &[u8] {
         match (self.preface.as_slice(), self.held_back) {

@@ -1,3 +1,4 @@
+mod handover;
 mod properties;
 mod resume;
 mod streams;

@@ -64,6 +64,11 @@ impl Decoder {
         self.buffer.len() - self.read
     }
 
+    /// Octets of a frame that is not complete.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.buffer[self.read..]
+    }
+
     /// Takes out everything that was pushed and not read.
     pub(crate) fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.buffer.split_off(self.read);

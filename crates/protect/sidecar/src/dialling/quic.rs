@@ -238,7 +238,7 @@ impl QuicChannel {
 }
 
 /// Waits until the peer acknowledges a stream without octets; false where the connection has ended.
-async fn is_acknowledged(connection: &Connection) -> bool {
+pub(crate) async fn is_acknowledged(connection: &Connection) -> bool {
     let Ok(mut stream) = connection.open_uni().await else {
         return false;
     };

@@ -54,6 +54,10 @@ impl Drain {
         self.succeeded.send_replace(true);
     }
 
+    pub(crate) fn has_succeeded(&self) -> bool {
+        *self.succeeded.borrow()
+    }
+
     /// Ends when another process serves in its place.
     pub(crate) async fn succeeded(&self) {
         let mut succeeded = self.succeeded.subscribe();

@@ -8,6 +8,7 @@
 //! serve until the predecessor has drained. Sockets that were not passed are opened, so a start
 //! after `kill -9` needs nothing that was left behind.
 
+mod associations;
 mod pass;
 mod post;
 mod sockets;
@@ -17,7 +18,9 @@ mod systemd;
 use std::io;
 use std::path::PathBuf;
 
+pub use associations::Successor;
 pub use post::Post;
+pub(crate) use post::{LISTENER, SCTP, UDP};
 pub use sockets::Sockets;
 pub use successor::{Predecessor, ask};
 pub use systemd::{Notify, passed_by_systemd};

@@ -131,6 +131,7 @@ fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, channel: Channel
                 channel,
                 guard,
                 slot,
+                None,
             )));
         }
         Err(error) => {

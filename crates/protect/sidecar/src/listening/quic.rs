@@ -6,15 +6,16 @@
 //! fail those of unknown addresses run one after the other, and no request of another listener is
 //! served on this thread.
 
+use std::convert::Infallible;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bartizan_deployment::InterfaceKind;
 use bartizan_server::contained;
 use quinn::{Incoming, ServerConfig};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -27,7 +28,7 @@ use crate::listening::admission::{Admission, Bound, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::paths::sctp::{self, QuicStreams};
 use crate::runtime::until::until;
-use crate::shared::Shared;
+use crate::shared::{Before, Shared};
 use crate::sidecar::GOODBYE;
 
 /// An inbound listener over QUIC.
@@ -44,7 +45,14 @@ pub(crate) struct QuicListener {
 /// The end of all of them. Each resolves when the connections of a listener are closed, at their
 /// peers too.
 #[derive(Debug)]
-pub(crate) struct QuicListeners(Vec<oneshot::Receiver<()>>);
+pub(crate) struct QuicListeners {
+    ended: Vec<oneshot::Receiver<()>>,
+    /// Each resolves when a listener that has a successor reads its socket no more.
+    released: Vec<oneshot::Receiver<()>>,
+}
+
+/// Time for those that are not established yet to be handed over.
+const OPENING: Duration = Duration::from_secs(1);
 
 /// State that connections of one listener need.
 #[derive(Debug)]
@@ -67,18 +75,30 @@ impl QuicListeners {
     pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<QuicListener>) -> Result<Self, Error> {
         let carriers = shared.carriers.quic().map_err(|source| Error::Thread { source })?;
         let serve = |listener: QuicListener| {
-            let (shared, (ends, ended)) = (Arc::clone(shared), oneshot::channel());
+            let (shared, (ends, ended), (releases, released)) =
+                (Arc::clone(shared), oneshot::channel(), oneshot::channel());
             carriers.spawn(async move {
-                spawn_local(listener.serve_all(shared, ends));
+                spawn_local(listener.serve_all(shared, ends, releases));
             });
-            ended
+            (ended, released)
         };
-        Ok(Self(listeners.into_iter().map(serve).collect()))
+        let (ended, released) = listeners.into_iter().map(serve).unzip();
+        Ok(Self { ended, released })
+    }
+
+    /// Waits until none of them reads its socket, where a successor does.
+    pub(crate) fn released(&mut self) -> impl Future<Output = ()> + use<> {
+        let released = std::mem::take(&mut self.released);
+        async move {
+            for released in released {
+                let _ = released.await;
+            }
+        }
     }
 
     /// Waits until peers know that their connections have ended, for a while.
     pub(crate) async fn close(self) {
-        for closed in self.0 {
+        for closed in self.ended {
             let _ = timeout(GOODBYE, closed).await;
         }
     }
@@ -86,7 +106,13 @@ impl QuicListeners {
 
 impl QuicListener {
     /// Accepts connections until draining begins, and serves each in a task of its own, within the bounds of every listener.
-    async fn serve_all(self, shared: Arc<Shared>, _ends: oneshot::Sender<()>) {
+    async fn serve_all(self, shared: Arc<Shared>, _ends: oneshot::Sender<()>, releases: oneshot::Sender<()>) {
+        let mut guard = shared.drain.guard();
+        let mut before = shared.before.subscribe();
+        let read_by_one = before.wait_for(|before| *before != Before::Reads);
+        if until(read_by_one, guard.reached(Phase::Draining)).await.is_none() {
+            return;
+        }
         let config = quic::listening(&shared, self.interface);
         let opened = self.socket.local_addr().and_then(|listening_at| {
             let carriers = shared.carriers.quic()?;
@@ -114,7 +140,8 @@ impl QuicListener {
             failures: Failures::default(),
             late: Late::default(),
         });
-        let mut guard = shared.drain.guard();
+        // Held by what may still be handed over.
+        let (held, mut all_given) = mpsc::channel::<Infallible>(1);
         let longest = shared.limits.idle;
         let mut ticks = interval(idle::every(longest));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -156,7 +183,8 @@ impl QuicListener {
             }
             match taken {
                 Ok((slot, eviction, _)) => {
-                    let served = Rc::clone(&answering).serve(incoming, guard.clone(), slot);
+                    let held = held.clone();
+                    let served = Rc::clone(&answering).serve(incoming, guard.clone(), slot, held);
                     spawn_local(contained(async move { until(served, eviction.now()).await }));
                 }
                 Err(_) => incoming.refuse(),
@@ -167,13 +195,24 @@ impl QuicListener {
         // Draining is over with the last connection's guard, not with this one.
         drop(guard);
         endpoint.set_server_config(None);
+        if shared.drain.has_succeeded() {
+            drop(held);
+            let _ = timeout(OPENING, all_given.recv()).await;
+            // An endpoint reads its socket and the one before.
+            let elsewhere = || endpoint.rebind(UdpSocket::bind((listening_at.ip(), 0))?);
+            if let Err(error) = elsewhere().and_then(|()| elsewhere()) {
+                tracing::error!(listener = %self.name, %error, "the socket cannot be left to the new process alone");
+                endpoint.close(0_u8.into(), b"");
+            }
+            drop(releases);
+        }
         endpoint.wait_idle().await;
     }
 }
 
 impl Answering {
     /// Serves the association of one connection of another sidecar.
-    async fn serve(self: Rc<Self>, incoming: Incoming, mut guard: Guard, slot: Slot) {
+    async fn serve(self: Rc<Self>, incoming: Incoming, mut guard: Guard, slot: Slot, held: mpsc::Sender<Infallible>) {
         let peer = incoming.remote_address().ip();
         let deferral = self.failures.deferral(peer, Instant::now());
         let accepted = async {
@@ -198,7 +237,7 @@ impl Answering {
         guard.join(channel.session().dismissal());
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
             let shared = Arc::clone(&self.shared);
-            let carried = sctp::inbound(shared, self.forward, carrier, guard, slot);
+            let carried = sctp::inbound(shared, self.forward, carrier, guard, slot, Some(held));
             tokio::spawn(contained(carried));
         }
     }

@@ -49,6 +49,19 @@ pub(crate) fn passed(descriptor: OwnedFd) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
+/// A socket of UDP that another process has opened.
+///
+/// # Errors
+/// Fails if it is none.
+pub(crate) fn passed_udp(descriptor: OwnedFd) -> io::Result<std::net::UdpSocket> {
+    let socket = socket2::Socket::from(descriptor);
+    if socket.r#type()? != socket2::Type::DGRAM || socket.local_addr()?.as_socket().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket of UDP"));
+    }
+    socket.set_cloexec(true)?;
+    Ok(socket.into())
+}
+
 /// Listens on `address`, which a connection of an earlier process in TIME_WAIT does not block. Connections that it accepts are
 /// prepared: Linux hands these options of a listening socket on.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {

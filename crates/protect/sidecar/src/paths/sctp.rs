@@ -6,10 +6,12 @@
 mod account;
 mod carrier;
 mod carry;
+mod continuing;
 mod function;
 mod seat;
 mod streams;
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -20,7 +22,8 @@ use self::account::Account;
 pub(crate) use self::account::Accounts;
 pub(crate) use self::carrier::Carrier;
 use self::carry::{Carrying, Function, Redial};
-pub(crate) use self::function::{FunctionSocket, listen};
+pub(crate) use self::continuing::{Takers, takes_over_inbound, takes_over_outbound};
+pub(crate) use self::function::{FunctionSocket, listen, listens};
 use self::seat::{Next, Seat, Seats};
 pub(crate) use self::streams::Streams as QuicStreams;
 use crate::answers::failure::Why;
@@ -37,6 +40,7 @@ use bartizan_ledger::Direction;
 use bartizan_tls::Reason;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 /// A peer's sidecar says something at least every third of this. After it, another connection is
@@ -184,7 +188,7 @@ pub(crate) async fn outbound<C: Carries + 'static>(
     let function = Function::Here(socket);
     let carrying = Carrying::new(account, association, seat, function, Some(redial));
     carriers.spawn(async move {
-        carrying.carry(carrier, None, guard).await;
+        carrying.carry(Some(carrier), None, guard).await;
         drop(slot);
     });
 }
@@ -260,6 +264,7 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     mut carrier: C,
     mut guard: Guard,
     slot: Slot,
+    held: Option<mpsc::Sender<Infallible>>,
 ) {
     let session = Arc::clone(carrier.session());
     let (interface, peer) = (session.leg.interface.name(), session.peer.as_str());
@@ -278,6 +283,8 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
                 slot: Some(slot),
                 resume: Some(resume),
             }),
+            // Closed without a word: the peer comes back.
+            None if shared.is_one_of_two() => {}
             None => {
                 association.refuse_resume(Instant::now());
                 let _ = timeout(GOODBYE, carrier.goodbye(&association)).await;
@@ -300,8 +307,9 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     if matches!(known, Some(None)) {
         association.dismiss("the peer has an association of this number", Instant::now());
     }
-    let carrying = Carrying::new(account, association, seat, Function::At(forward), None);
-    carrying.carry(carrier, Some(slot), guard).await;
+    let mut carrying = Carrying::new(account, association, seat, Function::At(forward), None);
+    carrying.held = held;
+    carrying.carry(Some(carrier), Some(slot), guard).await;
 }
 
 /// Last command for a function's socket when its association has ended.

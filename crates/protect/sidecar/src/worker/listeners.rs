@@ -18,6 +18,7 @@ use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
 use crate::listening::transparent::{self, Destinations};
 use crate::paths::http2::{Pool, Target};
+use crate::paths::sctp::takes_over_outbound;
 use crate::routing::peers::Upstreams;
 use crate::routing::routes::Routes;
 use crate::worker::Worker;
@@ -117,13 +118,16 @@ pub(crate) fn serve_associations(
     let shared = Arc::clone(&worker.shared);
     let admission = Admission::of_this_host(shared.limits.connections);
     let name = format!("outbound {}", outbound.listen);
+    let address = listener.get_ref().address().unwrap_or(outbound.listen);
     match upstream.carrier {
         Carrier::Tls => {
             let pool = routes.warm_pool(upstream, outbound.warm);
+            takes_over_outbound(&shared, &pool, &admission, address);
             spawn_local(associations::accept_all(shared, listener, name, admission, pool));
         }
         Carrier::Quic => {
             let pool = routes.quic_pool(upstream, outbound.warm);
+            takes_over_outbound(&shared, &pool, &admission, address);
             spawn_local(associations::accept_all(shared, listener, name, admission, pool));
         }
     }

@@ -9,7 +9,7 @@ use std::ptr;
 
 use socket2::{Domain, Socket};
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::io::unix::{AsyncFd, AsyncFdRegisterError};
 
 use super::message::{self, PieceOf, Received};
 use super::{Association, Listener, Notification, Opening, PIECE, Streams, configure, socket};
@@ -100,21 +100,16 @@ impl Listener {
 }
 
 impl Association {
-    /// Has the event loop of the calling thread watch it for what comes. It must not block. One that
-    /// cannot be watched is aborted.
+    /// Has the event loop of the calling thread watch it for what comes. It must not block.
     ///
     /// # Errors
-    /// Returns an error if the event loop accepts no more descriptors.
+    /// Returns the association and an error if the event loop accepts no more descriptors.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn watched(self) -> io::Result<AsyncFd<Self>> {
+    pub fn watched(self) -> Result<AsyncFd<Self>, (Self, io::Error)> {
         // SAFETY: the descriptor is that of the socket that the association owns and keeps.
-        unsafe { AsyncFd::register_with_interest(self, Interest::READABLE) }.map_err(|error| {
-            let (association, error) = error.into_parts();
-            let _ = association.abort();
-            error
-        })
+        unsafe { AsyncFd::register_with_interest(self, Interest::READABLE) }.map_err(AsyncFdRegisterError::into_parts)
     }
 
     /// Has the event loop of the calling thread watch it for room, by a copy of its descriptor. The

@@ -47,7 +47,7 @@ impl Pair {
         self.cut("closed by the peer");
     }
 
-    fn reconnect(&mut self) {
+    pub(super) fn reconnect(&mut self) {
         let wish = self.wish();
         assert!(self.nodes[1].resumed(&wish, self.now));
     }

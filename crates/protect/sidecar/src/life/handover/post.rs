@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 
+use super::associations::{Successor, send};
 use super::{Error, pass};
 use crate::sidecar::Running;
 
@@ -18,8 +19,11 @@ use crate::sidecar::Running;
 pub(super) const GREETING: &str = "bartizan-handover 1 ";
 /// Message of a successor that serves.
 pub(super) const SERVING: &str = "serving\n";
-/// One byte for each descriptor: of a listener, of this Unix socket. The end, and a refusal whose reason follows.
-pub(super) const LISTENER: u8 = b'L';
+/// One byte for each descriptor: of a listener of TCP, of SCTP, of a socket of UDP, of this Unix
+/// socket. The end, and a refusal whose reason follows.
+pub(crate) const LISTENER: u8 = b'L';
+pub(crate) const SCTP: u8 = b'S';
+pub(crate) const UDP: u8 = b'D';
 pub(super) const POST: u8 = b'U';
 pub(super) const END: u8 = b'E';
 pub(super) const REFUSAL: u8 = b'N';
@@ -76,7 +80,7 @@ impl Post {
 
     /// Waits until a successor serves in the place of `running`, which is to drain then. A successor that comes and fails changes
     /// nothing.
-    pub async fn handed_over(&self, running: &Running) {
+    pub async fn handed_over(&self, running: &Running) -> Successor {
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -87,7 +91,7 @@ impl Post {
                 }
             };
             match self.pass(stream, running).await {
-                Ok(()) => return,
+                Ok(successor) => return successor,
                 Err(error) => tracing::warn!(
                     socket = %self.path.display(), %error, hint = "its own log says why; this one goes on serving",
                     "a successor did not take over"
@@ -96,7 +100,7 @@ impl Post {
         }
     }
 
-    async fn pass(&self, mut stream: UnixStream, running: &Running) -> io::Result<()> {
+    async fn pass(&self, mut stream: UnixStream, running: &Running) -> io::Result<Successor> {
         let user = pass::user(&stream)?;
         let trusted = user == 0 || user == self.made_by || user == nix::unistd::geteuid().as_raw();
         let node = running.node();
@@ -112,36 +116,18 @@ impl Post {
             stream.write_all(&[&[REFUSAL], refusal.as_bytes()].concat()).await?;
             return Err(io::Error::other(refusal));
         }
-        for listener in running.listening() {
-            self.send(&stream, LISTENER, Some(listener.as_fd())).await?;
+        for (kind, listener) in running.listening() {
+            send(&stream, *kind, Some(listener.as_fd())).await?;
         }
-        self.send(&stream, POST, Some(self.listener.as_fd())).await?;
-        self.send(&stream, END, None).await?;
+        send(&stream, POST, Some(self.listener.as_fd())).await?;
+        send(&stream, END, None).await?;
         tracing::info!("a successor has this sidecar's listening sockets");
         match timeout(START, line(&mut stream)).await?? {
-            word if word == SERVING.trim_end() => Ok(()),
+            word if word == SERVING.trim_end() => Ok(Successor::new(stream)),
             _ => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "it ended before it served",
             )),
-        }
-    }
-
-    async fn send(
-        &self,
-        stream: &UnixStream,
-        byte: u8,
-        descriptor: Option<std::os::fd::BorrowedFd<'_>>,
-    ) -> io::Result<()> {
-        loop {
-            stream.writable().await?;
-            let sent = stream.try_io(tokio::io::Interest::WRITABLE, || {
-                pass::send(stream, &[byte], descriptor)
-            });
-            match sent {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                other => return other.map(|_| ()),
-            }
         }
     }
 }

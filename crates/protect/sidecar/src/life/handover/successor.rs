@@ -3,10 +3,16 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::post::{END, GREETING, LISTENER, POST, REFUSAL, SERVING};
+use tokio::task::spawn_local;
+
+use super::associations::take_over;
+use super::post::{END, GREETING, LISTENER, POST, REFUSAL, SCTP, SERVING, UDP};
 use super::{Error, Post, Sockets, pass};
+use crate::shared::Before;
+use crate::sidecar::Running;
 
 /// Longest time for a predecessor to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,10 +28,20 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Announces that this process serves now: the predecessor accepts nothing more, lets requests
-    /// under way end, and ends itself. Without this message it goes on as before.
-    pub fn serving(mut self) {
-        if let Err(error) = self.stream.write_all(SERVING.as_bytes()) {
+    /// Announces that this process serves now: the predecessor accepts nothing more, gives its
+    /// associations, lets requests under way end, and ends itself. Without this message it goes on
+    /// as before.
+    ///
+    /// Must be called within a tokio runtime.
+    pub fn serving(mut self, running: &Running) {
+        let shared = Arc::clone(running.state.shared());
+        let said = self.stream.write_all(SERVING.as_bytes());
+        let stream = said
+            .and_then(|()| self.stream.set_nonblocking(true))
+            .and_then(|()| tokio::net::UnixStream::from_std(self.stream));
+        let taking = stream.map(|stream| spawn_local(take_over(stream, Arc::clone(&shared))));
+        if let Err(error) = taking {
+            shared.before.send_replace(Before::Ended);
             // It has ended meanwhile: nothing is left to announce.
             tracing::debug!(%error, "the predecessor has ended by itself");
         }
@@ -72,6 +88,12 @@ pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets
             (Some(LISTENER), Some(descriptor)) if sockets.count() < MOST => {
                 sockets.add(descriptor, None).map_err(failed)?;
             }
+            (Some(SCTP), Some(descriptor)) if sockets.count() < MOST => {
+                sockets.add_sctp(descriptor).map_err(failed)?;
+            }
+            (Some(UDP), Some(descriptor)) if sockets.count() < MOST => {
+                sockets.add_udp(descriptor).map_err(failed)?;
+            }
             (Some(POST), Some(descriptor)) => {
                 post = Some(Post::of(UnixListener::from(descriptor), path).map_err(failed)?);
             }
@@ -89,6 +111,7 @@ pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets
             (Some(_), _) => return Err(failed(io::ErrorKind::InvalidData.into())),
         }
     }
+    sockets.of_a_predecessor = true;
     let post = post.ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
     Ok(Some((sockets, post, Predecessor { stream })))
 }

@@ -33,6 +33,7 @@ fn touch(metrics: &Metrics) {
         client_errors,
         dismissed,
         associations,
+        takeovers,
         association_messages,
         unacknowledged,
         refusals: _,
@@ -67,6 +68,7 @@ fn touch(metrics: &Metrics) {
     });
     let _ = dismissed.get_or_create(&PeerReasonLabels::new(SIDE, "nrf", "reason"));
     let _ = associations.get_or_create(&AssociationLabels::new(SIDE, "amf", "shutdown"));
+    let _ = takeovers.get_or_create(&PeerReasonLabels::new(SIDE, "amf", "taken"));
     let _ = association_messages.get_or_create(&BytesLabels::new(SIDE, "amf", "received"));
     let _ = unacknowledged.get_or_create(&SidePeerLabels::new(SIDE, "amf"));
 }

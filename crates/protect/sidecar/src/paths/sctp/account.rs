@@ -32,15 +32,21 @@ pub(super) struct Account {
     pub(super) interface: &'static str,
     pub(super) peer: String,
     /// The function's end of its own association with the sidecar.
-    function: SocketAddr,
-    began: Instant,
-    since: SystemTime,
+    pub(super) function: SocketAddr,
+    pub(super) beginning: Beginning,
     /// Messages sent and received, of all associations with this peer.
     messages: [Counter; 2],
     progress: Mutex<Progress>,
     /// It is to continue over a new connection.
     renews: AtomicBool,
     waker: Mutex<Option<Waker>>,
+}
+
+/// When an association began, by both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beginning {
+    pub(super) began: Instant,
+    pub(super) since: SystemTime,
 }
 
 /// State that changes while an association lives.
@@ -108,14 +114,29 @@ impl Account {
         peer: &str,
         function: SocketAddr,
     ) -> Arc<Self> {
+        let beginning = Beginning {
+            began: Instant::now(),
+            since: SystemTime::now(),
+        };
+        Self::begun(shared, direction, interface, peer, function, beginning)
+    }
+
+    /// The same of an association that began before.
+    pub(super) fn begun(
+        shared: &Arc<Shared>,
+        direction: Direction,
+        interface: &'static str,
+        peer: &str,
+        function: SocketAddr,
+        beginning: Beginning,
+    ) -> Arc<Self> {
         let account = Arc::new(Self {
             shared: Arc::clone(shared),
             direction,
             interface,
             peer: peer.to_owned(),
             function,
-            began: Instant::now(),
-            since: SystemTime::now(),
+            beginning,
             messages: shared.metrics.association_messages(Side::from(direction), peer),
             progress: Mutex::default(),
             renews: AtomicBool::new(false),
@@ -133,6 +154,12 @@ impl Account {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another process has counted so much of it.
+    pub(super) fn continues(&self, streams: Option<Streams>, totals: &Totals) {
+        let mut progress = self.progress();
+        (progress.streams, progress.totals) = (streams, *totals);
     }
 
     /// The connection of this handshake carries it from now on.
@@ -179,7 +206,7 @@ impl Account {
             "interface": self.interface,
             "direction": self.direction,
             "function": self.function,
-            "since": OffsetDateTime::from(self.since).format(&Rfc3339).ok(),
+            "since": OffsetDateTime::from(self.beginning.since).format(&Rfc3339).ok(),
             "streams": streams.map(counts),
             "messages_sent": totals.sent,
             "messages_received": totals.received,
@@ -220,7 +247,7 @@ impl Account {
                 },
                 unacknowledged: totals.unacknowledged,
                 undelivered: totals.undelivered,
-                lasted_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+                lasted_us: u64::try_from(self.beginning.began.elapsed().as_micros()).unwrap_or(u64::MAX),
             })));
         match ending {
             // The failure is logged with its hint.

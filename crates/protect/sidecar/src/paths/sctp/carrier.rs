@@ -73,6 +73,14 @@ pub(crate) trait Carrier: Sized {
     /// Sends what is left of the association's life, and closes the connection once the peer has it.
     fn goodbye(&mut self, association: &Association) -> impl Future<Output = ()> + Send;
 
+    /// Waits until the peer has what was written, where that is known.
+    fn reached(&mut self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Waits until the peer has closed the connection. What comes before is not read.
+    fn ended(&mut self) -> impl Future<Output = ()> + Send;
+
     /// The connection's account.
     fn session(&self) -> &Arc<Session>;
 
@@ -176,6 +184,10 @@ impl Carrier for Channel {
         }
         // A socket that is closed while something is unread, or before something comes, resets its connection: the last frames would be void where they
         // have to be sent again. The peer closes its side when it has them.
+        poll_fn(|context| self.poll_ended(context)).await;
+    }
+
+    async fn ended(&mut self) {
         poll_fn(|context| self.poll_ended(context)).await;
     }
 

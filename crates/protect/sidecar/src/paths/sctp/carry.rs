@@ -2,6 +2,7 @@
 
 mod socket;
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_gateway::{Association, Totals};
 use bartizan_tls::Reason;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::account::Account;
@@ -27,16 +29,18 @@ use crate::runtime::until::until;
 pub(super) const ROUNDS: usize = 32;
 /// Time for acknowledgements before the end: each node asks its kernel 0.1 s after a message.
 const QUIET: Duration = Duration::from_millis(150);
+/// Between two attempts to hand over an association that is not established yet.
+const HANDED_OVER_AFTER: Duration = Duration::from_millis(100);
 
 /// An association between the function's socket and its carrier.
 pub(super) struct Carrying<C> {
-    account: Arc<Account>,
+    pub(super) account: Arc<Account>,
     /// Counted so far.
     counted: Totals,
-    recorded: bool,
-    association: Association,
+    pub(super) recorded: bool,
+    pub(super) association: Association,
     /// None while the association waits for another.
-    carrier: Option<C>,
+    pub(super) carrier: Option<C>,
     before: Option<Before<C>>,
     /// Ends the connection that is the carrier again after the next one has failed.
     returned: Option<Guard>,
@@ -46,11 +50,15 @@ pub(super) struct Carrying<C> {
     dial_after: Option<Instant>,
     /// The carrier's place at an inbound listener.
     slot: Option<Slot>,
-    seat: Arc<Seat<C>>,
+    pub(super) seat: Arc<Seat<C>>,
     /// Dials another carrier for the seat, where that is this node's part.
     redial: Option<Redial>,
     /// The association with the function; none before it is begun and after it has ended.
-    function: Option<FunctionSocket>,
+    pub(super) function: Option<FunctionSocket>,
+    /// Keeps the socket of a listener until the association is handed over.
+    pub(super) held: Option<mpsc::Sender<Infallible>>,
+    /// The process that takes over has refused it.
+    pub(super) stays: bool,
     /// True once it is established.
     established: bool,
     forward: Option<SocketAddr>,
@@ -81,6 +89,8 @@ enum Turn {
 pub(super) enum Function {
     Here(FunctionSocket),
     At(SocketAddr),
+    /// Opened there.
+    Open(FunctionSocket, SocketAddr),
 }
 
 impl<C: Carrier> Carrying<C> {
@@ -94,10 +104,11 @@ impl<C: Carrier> Carrying<C> {
         let (function, forward) = match function {
             Function::Here(socket) => (Some(socket), None),
             Function::At(forward) => (None, Some(forward)),
+            Function::Open(socket, forward) => (Some(socket), Some(forward)),
         };
         Self {
             account,
-            counted: Totals::default(),
+            counted: association.totals(),
             recorded: false,
             association,
             carrier: None,
@@ -108,6 +119,8 @@ impl<C: Carrier> Carrying<C> {
             slot: None,
             seat,
             redial,
+            held: None,
+            stays: false,
             established: function.is_some(),
             function,
             forward,
@@ -116,17 +129,29 @@ impl<C: Carrier> Carrying<C> {
         }
     }
 
-    /// Carries the association until it has ended, over this carrier and those that follow it.
-    pub(super) async fn carry(mut self, carrier: C, slot: Option<Slot>, mut guard: Guard) {
-        self.account.carried_by(carrier.session());
-        (self.carrier, self.slot) = (Some(carrier), slot);
+    /// Carries the association until it has ended or is another process's, over this carrier, where
+    /// there is one, and those that follow it.
+    pub(super) async fn carry(mut self, carrier: Option<C>, slot: Option<Slot>, mut guard: Guard) {
+        if let Some(carrier) = &carrier {
+            self.account.carried_by(carrier.session());
+        }
+        (self.carrier, self.slot) = (carrier, slot);
+        let shared = Arc::clone(&self.account.shared);
         loop {
             let phase = match guard.phase() {
                 Phase::Running => Phase::Draining,
                 Phase::Draining | Phase::Closing => Phase::Closing,
             };
+            let waits = phase == Phase::Closing && !self.stays && shared.successor.get().is_some();
+            let reached = async {
+                if waits {
+                    let _ = timeout(HANDED_OVER_AFTER, guard.reached(phase)).await;
+                } else {
+                    guard.reached(phase).await;
+                }
+            };
             let carried = poll_fn(|context| self.poll(context));
-            match until(carried, guard.reached(phase)).await {
+            match until(carried, reached).await {
                 Some(Turn::Over) => break,
                 Some(Turn::Continues(next)) => {
                     let guard = std::mem::replace(&mut guard, next);
@@ -136,9 +161,20 @@ impl<C: Carrier> Carrying<C> {
                 }
                 // The peer would be refused now as this connection shows it; one with a new
                 // certificate may not be.
-                None if phase == Phase::Draining => {
-                    if guard.is_dismissed() {
-                        self.association.renew_carrier(Instant::now());
+                None if guard.is_dismissed() && phase == Phase::Draining => {
+                    self.association.renew_carrier(Instant::now());
+                }
+                None if guard.phase() < Phase::Closing => {
+                    if guard.is_dismissed() || self.stays {
+                        continue;
+                    }
+                    if Box::pin(self.hand_over(&mut guard)).await {
+                        return;
+                    }
+                    // Its socket is the other process's.
+                    if self.stays && self.held.is_some() {
+                        self.close(false).await;
+                        break;
                     }
                 }
                 // An association lives for days: it is ended with the connections that are still open then.

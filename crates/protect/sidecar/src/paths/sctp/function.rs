@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use bartizan_gateway::{Delivery, Message, Order, PathState};
@@ -40,7 +40,11 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<Listener> {
         inbound_streams: STREAMS,
         ..Opening::default()
     };
-    let listener = Listener::bind(address, opening).map_err(into_io)?;
+    listens(Listener::bind(address, opening).map_err(into_io)?)
+}
+
+/// A listener that another process may have opened.
+pub(crate) fn listens(listener: Listener) -> io::Result<Listener> {
     listener.subscribe()?;
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -55,12 +59,22 @@ pub(crate) fn into_io(error: bartizan_host::Error) -> io::Error {
 }
 
 impl FunctionSocket {
-    /// An association that a listener accepted, to be carried by another thread.
+    /// An association that a listener accepted, to be carried by another thread. One that cannot be
+    /// watched is aborted.
     pub(crate) fn accepted(association: Association, carriers: &Handle) -> io::Result<Self> {
         association.set_nonblocking(true)?;
         association.subscribe()?;
         let _context = carriers.enter();
-        Self::of(association)
+        Self::of(association).map_err(aborted)
+    }
+
+    /// An association that another process has carried, to be carried by another thread. One that
+    /// cannot be is still that process's.
+    pub(super) fn continued(association: Association, carriers: &Handle) -> io::Result<Self> {
+        // It is one that stands.
+        association.streams()?;
+        let _context = carriers.enter();
+        Self::of(association).map_err(|(_, error)| error)
     }
 
     /// Begins an association with the function at `forward`, from its own address: none of this host's others is named to it.
@@ -72,14 +86,16 @@ impl FunctionSocket {
         };
         let local = SocketAddr::new(forward.ip(), 0);
         let association = Association::begin(local, forward, opening).map_err(into_io)?;
-        let mut socket = Self::of(association)?;
+        let mut socket = Self::of(association).map_err(aborted)?;
         // Room is how it shows that it is established.
         socket.room = Some(socket.association.get_ref().watched_for_room()?);
         Ok(socket)
     }
 
-    fn of(mut association: Association) -> io::Result<Self> {
-        association.set_room(ROOM)?;
+    fn of(mut association: Association) -> Result<Self, (Association, io::Error)> {
+        if let Err(error) = association.set_room(ROOM) {
+            return Err((association, error));
+        }
         association.announce();
         Ok(Self {
             room: None,
@@ -94,6 +110,10 @@ impl FunctionSocket {
         if self.until_room_is_certain == 0 {
             self.room = None;
         }
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.association.get_ref().as_fd()
     }
 
     pub(crate) fn streams(&self) -> io::Result<sctp::Streams> {
@@ -195,6 +215,12 @@ impl FunctionSocket {
         drop(self.room);
         let _ = self.association.into_inner().abort();
     }
+}
+
+/// Ends an association that cannot be watched.
+fn aborted((association, error): (Association, io::Error)) -> io::Error {
+    let _ = association.abort();
+    error
 }
 
 /// Stream, payload protocol and order of a message, in the terms of the frames.

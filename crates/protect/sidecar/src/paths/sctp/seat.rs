@@ -27,6 +27,8 @@ struct State<C> {
     next: Option<Next<C>>,
     /// One is being dialled.
     dialling: bool,
+    /// The association is another process's.
+    closed: bool,
     waker: Option<Waker>,
 }
 
@@ -35,6 +37,7 @@ impl<C> Default for Seat<C> {
         Self(Mutex::new(State {
             next: None,
             dialling: false,
+            closed: false,
             waker: None,
         }))
     }
@@ -48,6 +51,9 @@ impl<C> Seat<C> {
     /// Gives the association a carrier. Only the latest is of use.
     pub(super) fn put(&self, next: Next<C>) {
         let mut state = self.lock();
+        if state.closed {
+            return drop((state, next));
+        }
         let before = state.next.replace(next);
         state.dialling = false;
         let waker = state.waker.take();
@@ -56,6 +62,14 @@ impl<C> Seat<C> {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Takes no carrier any more.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let next = state.next.take();
+        drop((state, next));
     }
 
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Next<C>> {

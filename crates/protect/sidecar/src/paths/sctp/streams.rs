@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::carrier::{Carrier, Lost};
 use super::seat::Seats;
-use crate::dialling::quic::{FIRST_LANES, LANES, QuicChannel};
+use crate::dialling::quic::{FIRST_LANES, LANES, QuicChannel, is_acknowledged};
 use crate::dialling::session::Session;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::outbound::LAST_WORD;
@@ -317,6 +317,14 @@ impl Carrier for Streams {
             // The close of a connection overtakes what is under way on it.
             let _ = control.stopped().await;
         }
+    }
+
+    async fn reached(&mut self) {
+        is_acknowledged(&self.channel.connection).await;
+    }
+
+    async fn ended(&mut self) {
+        self.channel.connection.closed().await;
     }
 
     fn session(&self) -> &Arc<Session> {

@@ -1,0 +1,233 @@
+//! Associations that a sidecar gives to its successor, one after the other.
+//!
+//! The predecessor sends a byte with the kernel's association, and what continues it, each with its
+//! length before it. The successor answers whether it takes it, and touches it only after the
+//! predecessor's last word: where any of the three is missing the predecessor still has it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_gateway::LARGEST_STATE;
+use bartizan_host::sctp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::pass;
+use crate::shared::{Before, Shared};
+
+/// An association of the kernel comes with it.
+const ASSOCIATION: u8 = b'A';
+/// The predecessor reads no socket of UDP any more that it has passed.
+const RELEASED: u8 = b'R';
+/// Answers of the successor.
+const TAKEN: u8 = b'Y';
+const REFUSED: u8 = b'N';
+/// Last word of the predecessor about an association.
+const GIVEN: u8 = b'G';
+/// For the exchange about one association.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Octets of what an association is besides its state.
+const LARGEST_HEAD: usize = 4096;
+
+/// The process that serves in the place of this one.
+#[derive(Debug)]
+pub struct Successor(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    stream: UnixStream,
+    /// It takes associations.
+    takes: bool,
+}
+
+impl Successor {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self(Mutex::new(State { stream, takes: true }))
+    }
+
+    /// Gives an association; false where the successor does not take it.
+    pub(crate) async fn give(&self, association: OwnedFd, head: &[u8], state: &[u8]) -> bool {
+        let mut successor = self.0.lock().await;
+        if !successor.takes {
+            return false;
+        }
+        let given = timeout(ANSWER, give(&mut successor.stream, association, head, state)).await;
+        let given = given.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        given.unwrap_or_else(|error| {
+            tracing::warn!(%error, hint = "see the log of the new process", "associations are not handed over");
+            successor.takes = false;
+            false
+        })
+    }
+
+    /// Has the successor read the sockets of UDP. Where it takes no associations it waits for the
+    /// end of this process.
+    pub(crate) async fn release(&self) {
+        // One that has ended reads none.
+        let _ = self.0.lock().await.stream.write_all(&[RELEASED]).await;
+    }
+}
+
+async fn give(stream: &mut UnixStream, association: OwnedFd, head: &[u8], state: &[u8]) -> io::Result<bool> {
+    send(stream, ASSOCIATION, Some(association.as_fd())).await?;
+    for part in [head, state] {
+        // At most `LARGEST_STATE`.
+        stream.write_all(&(part.len() as u32).to_be_bytes()).await?;
+        stream.write_all(part).await?;
+    }
+    match stream.read_u8().await? {
+        TAKEN => {
+            stream.write_all(&[GIVEN]).await?;
+            Ok(true)
+        }
+        REFUSED => Ok(false),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Sends one byte, with or without a descriptor.
+pub(super) async fn send(stream: &UnixStream, byte: u8, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    loop {
+        stream.writable().await?;
+        match stream.try_io(Interest::WRITABLE, || pass::send(stream, &[byte], descriptor)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other.map(|_| ()),
+        }
+    }
+}
+
+async fn receive(stream: &UnixStream) -> io::Result<(Option<u8>, Option<OwnedFd>)> {
+    loop {
+        stream.readable().await?;
+        match stream.try_io(Interest::READABLE, || pass::receive(stream)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other,
+        }
+    }
+}
+
+/// Takes over what the predecessor gives, until that has ended.
+pub(super) async fn take_over(mut stream: UnixStream, shared: Arc<Shared>) {
+    let (mut taken, mut refused) = (0, 0);
+    loop {
+        match next(&mut stream, &shared).await {
+            Ok(Some(true)) => taken += 1,
+            Ok(Some(false)) => refused += 1,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, hint = "see the log of the process before", "associations are not taken over");
+                ended(stream).await;
+                break;
+            }
+        }
+    }
+    if taken + refused > 0 {
+        tracing::info!(
+            taken,
+            refused,
+            "the process before has ended: its associations continue here"
+        );
+    }
+    shared.takers.clear();
+    shared.before.send_replace(Before::Ended);
+}
+
+/// Waits for the end of the predecessor, and takes nothing more.
+async fn ended(mut stream: UnixStream) {
+    // It learns that nothing is answered.
+    let _ = stream.shutdown().await;
+    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+}
+
+/// Takes or refuses one association; none at the end.
+async fn next(stream: &mut UnixStream, shared: &Arc<Shared>) -> io::Result<Option<bool>> {
+    let association = loop {
+        match receive(stream).await? {
+            (Some(ASSOCIATION), Some(association)) => break sctp::Association::passed(association)?,
+            (Some(RELEASED), None) => {
+                shared.before.send_replace(Before::Drains);
+            }
+            (None, _) => return Ok(None),
+            (Some(_), _) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    };
+    let exchange = async {
+        let head = part(stream, LARGEST_HEAD).await?;
+        let state = part(stream, LARGEST_STATE).await?;
+        let start = shared.takers.offer(shared, association, &head, state);
+        stream
+            .write_all(&[if start.is_some() { TAKEN } else { REFUSED }])
+            .await?;
+        let Some(start) = start else {
+            return Ok(false);
+        };
+        if stream.read_u8().await? != GIVEN {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        start();
+        Ok(true)
+    };
+    timeout(2 * ANSWER, exchange).await?.map(Some)
+}
+
+async fn part(stream: &mut UnixStream, most: usize) -> io::Result<Vec<u8>> {
+    let length = stream.read_u32().await? as usize;
+    if length > most {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut octets = vec![0; length];
+    stream.read_exact(&mut octets).await?;
+    Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Outcome of giving two associations to a successor that answers with these octets, and its end
+    /// of the stream.
+    async fn giving(answers: &[u8]) -> ([bool; 2], UnixStream) {
+        let (one, mut other) = UnixStream::pair().unwrap();
+        other.write_all(answers).await.unwrap();
+        other.shutdown().await.unwrap();
+        let successor = Successor::new(one);
+        let give = async || {
+            let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+            successor.give(socket.into(), b"head", b"the state").await
+        };
+        let given = [give().await, give().await];
+        successor.release().await;
+        drop(successor);
+        (given, other)
+    }
+
+    #[tokio::test]
+    async fn an_association_is_given_only_where_the_successor_takes_it() {
+        let offer = b"\0\0\0\x04head\0\0\0\x09the state";
+        for (answers, outcome, last) in [
+            ("YN", [true, false], &b"G"[..]),
+            ("NY", [false, true], b""),
+            // The end, or what is no answer.
+            ("Y", [true, false], b"G"),
+            ("?", [false, false], b""),
+        ] {
+            let (given, mut stream) = giving(answers.as_bytes()).await;
+            assert_eq!(given, outcome, "{answers}");
+            let (byte, descriptor) = receive(&stream).await.unwrap();
+            assert!(byte == Some(ASSOCIATION) && descriptor.is_some());
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).await.unwrap();
+            assert!(
+                rest.starts_with(&[offer, last].concat()) && rest.ends_with(b"R"),
+                "{answers}: {rest:?}"
+            );
+            assert_eq!(rest.contains(&GIVEN), outcome.contains(&true), "{answers}");
+        }
+    }
+}
