@@ -21,6 +21,8 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod ipsec;
+#[cfg(feature = "full")]
+pub(crate) mod ledger;
 mod log;
 #[cfg(feature = "full")]
 pub(crate) mod macsec;

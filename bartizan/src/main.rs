@@ -30,6 +30,10 @@ const FINDINGS: &help::Findings = &[
     ("guard show", "what is installed is not what the file asks for"),
     ("inspect", "a finding"),
     ("inspect diff", "something got worse"),
+    (
+        "ledger",
+        "something was refused or breaks its policy, or records are missing",
+    ),
     ("rekey", "a link has not been rekeyed, or breaks its policy"),
     (
         "sidecar redirect show",
@@ -100,6 +104,8 @@ enum Command {
     )]
     Lab(laboratory::Passed),
     #[cfg(feature = "full")]
+    Ledger(commands::ledger::Args),
+    #[cfg(feature = "full")]
     Man(commands::man::Args),
     #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),
@@ -166,6 +172,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]
         Command::Lab(args) => laboratory::run("", &args.arguments),
+        #[cfg(feature = "full")]
+        Command::Ledger(args) => commands::ledger::run(&args),
         #[cfg(feature = "full")]
         Command::Man(args) => commands::man::run(&args),
         #[cfg(feature = "full")]
