@@ -32,6 +32,8 @@ pub(crate) mod pasted;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]
+pub(crate) mod probe;
+#[cfg(feature = "full")]
 mod sarif;
 #[cfg(feature = "full")]
 pub(crate) mod schema;

@@ -34,6 +34,7 @@ const FINDINGS: &help::Findings = &[
         "ledger",
         "something was refused or breaks its policy, or records are missing",
     ),
+    ("probe", "a finding"),
     ("rekey", "a link has not been rekeyed, or breaks its policy"),
     (
         "sidecar redirect show",
@@ -110,6 +111,8 @@ enum Command {
     #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),
     #[cfg(feature = "full")]
+    Probe(commands::probe::Args),
+    #[cfg(feature = "full")]
     Rekey(commands::ipsec::rekey::Args),
     #[cfg(feature = "full")]
     Schema(commands::schema::Args),
@@ -178,6 +181,8 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::man::run(&args),
         #[cfg(feature = "full")]
         Command::Plan(args) => commands::plan::run(&args),
+        #[cfg(feature = "full")]
+        Command::Probe(args) => commands::probe::run(&args),
         #[cfg(feature = "full")]
         Command::Rekey(args) => commands::ipsec::rekey::run(&args),
         #[cfg(feature = "full")]
