@@ -21,6 +21,8 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod ipsec;
+#[cfg(feature = "full")]
+pub(crate) mod ledger;
 mod log;
 #[cfg(feature = "full")]
 pub(crate) mod macsec;
@@ -29,6 +31,8 @@ pub(crate) mod man;
 pub(crate) mod pasted;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
+#[cfg(feature = "full")]
+pub(crate) mod probe;
 #[cfg(feature = "full")]
 mod sarif;
 #[cfg(feature = "full")]

@@ -30,6 +30,11 @@ const FINDINGS: &help::Findings = &[
     ("guard show", "what is installed is not what the file asks for"),
     ("inspect", "a finding"),
     ("inspect diff", "something got worse"),
+    (
+        "ledger",
+        "something was refused or breaks its policy, or records are missing",
+    ),
+    ("probe", "a finding"),
     ("rekey", "a link has not been rekeyed, or breaks its policy"),
     (
         "sidecar redirect show",
@@ -100,9 +105,13 @@ enum Command {
     )]
     Lab(laboratory::Passed),
     #[cfg(feature = "full")]
+    Ledger(commands::ledger::Args),
+    #[cfg(feature = "full")]
     Man(commands::man::Args),
     #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),
+    #[cfg(feature = "full")]
+    Probe(commands::probe::Args),
     #[cfg(feature = "full")]
     Rekey(commands::ipsec::rekey::Args),
     #[cfg(feature = "full")]
@@ -167,9 +176,13 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Lab(args) => laboratory::run("", &args.arguments),
         #[cfg(feature = "full")]
+        Command::Ledger(args) => commands::ledger::run(&args),
+        #[cfg(feature = "full")]
         Command::Man(args) => commands::man::run(&args),
         #[cfg(feature = "full")]
         Command::Plan(args) => commands::plan::run(&args),
+        #[cfg(feature = "full")]
+        Command::Probe(args) => commands::probe::run(&args),
         #[cfg(feature = "full")]
         Command::Rekey(args) => commands::ipsec::rekey::run(&args),
         #[cfg(feature = "full")]

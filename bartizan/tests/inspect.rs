@@ -573,3 +573,83 @@ fn subscribers_that_the_null_scheme_does_not_conceal_are_a_finding_above_the_tra
         );
     }
 }
+
+#[test]
+fn a_ledger_is_printed_for_people_with_what_is_missing_and_inspect_names_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .arg("ledger")
+            .args(arguments)
+            .current_dir(directory.path())
+            .output()
+            .unwrap()
+    };
+    let file = directory.path().join("amf.ledger");
+    let good = ledger_line(&"ab".repeat(32), "outbound").trim_end().to_owned() + "\n";
+    fs::write(&file, &good).unwrap();
+    let output = ledger(&["amf.ledger"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let row = "amf   127.0.0.1:2  SBI        out        X25519MLKEM768  mldsa65    accepted  handshake";
+    assert!(text.contains(row), "{text}");
+    assert!(
+        text.contains("1 record of 1 node: 1 accepted, 0 excepted, 0 refused, 0 ended\n1 on SBI\n"),
+        "{text}"
+    );
+    assert!(!text.contains("missing"), "{text}");
+
+    // A refusal, a gap, a line that a crash cut, and a rotated file that is gone.
+    let accepted = r#""verdict":{"verdict":"accepted"}"#;
+    assert!(good.contains(accepted), "{good}");
+    let refusal = r#""verdict":{"verdict":"refused","reason":"revoked","detail":"the \u001b certificate"}"#;
+    let refused = good.replace(accepted, refusal);
+    let gap = r#"{"v":1,"at_us":1795233001000001,"node":"amf","event":"lost","records":7}"#;
+    fs::write(&file, format!("{refused}{gap}\n{}", &good[..40])).unwrap();
+    for number in ["000002", "000004"] {
+        fs::write(directory.path().join(format!("amf.ledger.{number}")), &good).unwrap();
+    }
+    let output = ledger(&["amf.ledger"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("refused   revoked: the ? certificate\n"), "{text}");
+    assert!(
+        text.contains("4 records of 1 node: 2 accepted, 0 excepted, 1 refused, 0 ended"),
+        "{text}"
+    );
+    let missing = "missing: 7 records lost by their writers, 1 line damaged or cut, 1 file of rotated ledgers\n";
+    assert!(text.contains(missing), "{text}");
+    assert!(
+        stderr(&output).contains("amf.ledger: line 3: cut off"),
+        "{}",
+        stderr(&output)
+    );
+
+    let json = json_of(&ledger(&["amf.ledger", "--json"]));
+    assert_eq!(json["schema"], "bartizan-ledger/1");
+    assert_eq!(json["records"].as_array().unwrap().len(), 4);
+    assert_eq!(json["records"][2]["verdict"], "refused");
+    assert_eq!(json["records"][2]["group"], "X25519MLKEM768");
+    assert_eq!(json["totals"]["lost"], 7);
+    // Gaps have no peer: they may hide records of each.
+    let other = json_of(&ledger(&["amf.ledger", "--json", "--peer", "nrf"]));
+    assert_eq!(other["totals"]["records"], 1);
+    let later = json_of(&ledger(&[
+        "amf.ledger",
+        "--json",
+        "--since",
+        "2026-11-21T03:50:01.000001Z",
+    ]));
+    assert_eq!(later["records"].as_array().unwrap().len(), 1, "{later}");
+    assert_eq!(ledger(&["amf.ledger", "--since", "noon"]).status.code(), Some(64));
+    fs::write(directory.path().join("text"), "text\n").unwrap();
+    for absent in ["text", "absent.ledger"] {
+        assert_eq!(ledger(&[absent]).status.code(), Some(2), "{absent}");
+    }
+
+    fs::write(directory.path().join("gap.ledger"), gap).unwrap();
+    let output = inspect_in(directory.path(), &["gap.ledger"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("hint: a ledger is printed by `bartizan ledger gap.ledger`"));
+    assert!(stderr(&output).contains("--ledger LEDGER"));
+}

@@ -20,6 +20,7 @@ use bartizan_follow::{damage, keys, merge, part, read};
 use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
+pub(super) use self::output::width;
 use super::deployment_file;
 use crate::output::{print, said, write_document};
 use crate::{Failure, Outcome};

@@ -3,6 +3,7 @@
 
 #[path = "../cyclonedx/mod.rs"]
 mod cyclonedx;
+mod probe;
 mod stage;
 
 use bartizan_testing::Listening as _;

@@ -139,6 +139,37 @@ fn a_link_comes_up_and_is_rekeyed_and_goes_down_as_status_says_and_nothing_is_le
 }
 
 #[test]
+fn a_probe_finds_the_key_exchanges_of_charon_and_no_way_in_for_classical_initiators() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let _ric = stage.up("ric");
+    let probe = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arguments(["probe", "10.77.0.2:500", "--ike", "--json", "--timeout", "60s"])
+        .inside(stage.space("cu"));
+    let finished = probe.run(PATIENCE).expect("it ends");
+    assert_eq!(
+        finished.status.code(),
+        Some(0),
+        "{}{}",
+        finished.text(),
+        stderr(&finished)
+    );
+    let document: Value = serde_json::from_str(&finished.text()).expect("JSON");
+    let values = |question: &str| {
+        let mut answers = document["answers"].as_array().expect("answers").iter();
+        answers
+            .find(|answer| answer["question"] == question)
+            .expect("an answer")["values"]
+            .clone()
+    };
+    assert_eq!(values("key exchanges"), serde_json::json!(["none"]), "{document}");
+    assert_eq!(
+        values("additional key exchanges (RFC 9370)"),
+        serde_json::json!(["ml-kem-768"])
+    );
+    assert_eq!(values("classical-only client"), serde_json::json!(["refused"]));
+}
+
+#[test]
 fn of_two_ups_that_start_at_once_one_keeps_charon_and_the_other_waits_for_it() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let _ric = stage.up("ric");

@@ -11,7 +11,7 @@ use super::Args;
 use crate::output::is_coloured;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
-pub(super) fn width() -> usize {
+pub(crate) fn width() -> usize {
     const PIPED: usize = 80;
     let reported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size_of(std::io::stdout());

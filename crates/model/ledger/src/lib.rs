@@ -16,7 +16,9 @@ mod queue;
 mod read;
 mod record;
 mod refusals;
+mod row;
 pub mod state;
+mod totals;
 mod write;
 
 pub use association::{Association, StreamCounts};
@@ -35,4 +37,6 @@ pub use record::{
     Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Protocol, Random, Record,
     Refusal, Refusals, Times, VERSION, Verdict,
 };
+pub use row::{Outcome, Row};
+pub use totals::Totals;
 pub use write::{Error, Ledger, Recorder};

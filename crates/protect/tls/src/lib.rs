@@ -42,7 +42,7 @@ pub use enrolment::enrolment_server;
 pub use error::Error;
 pub use identity::issue_options;
 pub use peer::{Peer, peers};
-pub use probe::{Answer, probe};
+pub use probe::{Answer, Asking, Shown, probe};
 pub use quic::{AcceptingQuic, ConnectingQuic, QuicHandshake};
 pub use refusal::{PeerIdentity, Reason, Refused};
 pub use unlisted::{api_server, collector, unlisted_server};

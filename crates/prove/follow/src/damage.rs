@@ -24,6 +24,12 @@ pub fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failu
     };
     let failure = match damage {
         CaptureError::Empty => failure.hint("was the capture stopped before its first packet, or was the disk full?"),
+        // The beginning of every record.
+        CaptureError::NotACapture {
+            magic: [b'{', b'"', b'v', b'"'],
+        } => failure
+            .hint(format!("a ledger is printed by `bartizan ledger {name}`"))
+            .hint("with a capture of the same connections: `bartizan inspect FILE --ledger LEDGER`"),
         CaptureError::NotACapture { .. } => {
             failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
         }

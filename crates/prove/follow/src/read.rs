@@ -83,7 +83,7 @@ pub fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) ->
 }
 
 /// The files of ledgers, those that were rotated among them, each once: a pattern of the shell may name them too.
-fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut known) = (Vec::new(), BTreeSet::new());
     for path in &folder::ledgers(paths)? {
         // If the folder cannot be read, the named file alone is used.
@@ -249,7 +249,8 @@ pub(crate) fn progress(path: &Path, length: u64) -> ProgressBar {
     }
 }
 
-pub(crate) fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
+/// Failure to open or read a ledger.
+pub fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
     const HINT: &str = "a ledger is the file that a sidecar's deployment names under `ledger`";
     unreadable(path, error, HINT)
 }
