@@ -2,8 +2,9 @@ use proptest::prelude::*;
 
 use super::session::Session;
 use super::*;
+use crate::Side::{self, Client, Server};
 use crate::opening::{self, Protocol, Recognition};
-use crate::{Side, Start, Timestamp};
+use crate::{Start, Timestamp};
 
 fn at(packet: u64) -> Moment {
     Moment {
@@ -103,7 +104,6 @@ fn each_is_recognised_by_how_it_begins_and_not_before() {
 type Said = Vec<(Side, Vec<u8>)>;
 
 fn conversations() -> Vec<(Plaintext, Said)> {
-    use Side::{Client, Server};
     let text = |said: &[(Side, &str)]| {
         said.iter()
             .map(|(side, said)| (*side, said.as_bytes().to_vec()))
