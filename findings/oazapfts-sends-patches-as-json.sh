@@ -34,8 +34,8 @@ cat >udm.json <<'JSON'
 JSON
 node node_modules/oazapfts/dist/cli.js udm.json client.ts >oazapfts.log 2>&1 ||
   { cat oazapfts.log; exit 1; }
-node node_modules/esbuild-wasm/bin/esbuild client.ts --bundle --format=esm --platform=node --outfile=client.mjs \
-  --log-level=error
+node node_modules/esbuild-wasm/bin/esbuild client.ts --bundle --format=esm --platform=node \
+  --outfile=client.mjs --log-level=error
 cat >run.mjs <<'JS'
 import { create, defaults, merge, replace } from "./client.mjs";
 
