@@ -2,7 +2,7 @@
 # Package: oazapfts 7.5.0 (npm, Node 20), seen on 2026-11-30.
 # Guess: a client that is made of a 3GPP definition sends a body with the media type that the
 #   definition has for it: `application/merge-patch+json` or `application/json-patch+json` for a
-#   PATCH (TS 29.501, 4.6.1.1.3), where another type is answered with 415.
+#   PATCH (TS 29.501; RFC 7396, RFC 6902). Another type may be answered with 415 (RFC 5789, 2.2).
 # Seen: each body whose media type is a kind of JSON is sent as application/json. Of JSON and
 #   multipart/related, which carries NAS messages, JSON is left; the other is left out without a
 #   word.

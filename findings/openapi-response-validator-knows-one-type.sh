@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Package: openapi-response-validator 12.1.3 (npm, Node 20), seen on 2026-11-30.
-# Guess: a response with several media types, as an error of the SBI has application/json or
-#   multipart/related beside application/problem+json (TS 29.502, 29.571), is valid if one of the
-#   schemas takes it (OpenAPI 3.0.3, 4.7.17).
+# Guess: a response that may have several media types, as JSON and multipart/related stand beside
+#   each other on the SBI (TS 29.502), is valid if the schema of one of them takes it (OpenAPI
+#   3.0.3, 4.7.17). So is an error with ProblemDetails or something else.
 # Seen: the schema of the first media type alone is used. ProblemDetails is refused where another
 #   type stands before it, and taken where it is the first: the order of keys decides.
 set -euo pipefail

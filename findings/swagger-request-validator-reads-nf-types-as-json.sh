@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Package: com.atlassian.oai:swagger-request-validator-core 2.44.1 (Java 17), seen on 2026-11-30.
 # Guess: the NF type of a discovery (TS 29.510, target-nf-type) is a query parameter of text. 3GPP
-#   writes its extensible enumerations as anyOf of an enumeration and a plain text (TS 29.501,
-#   5.2.4): each value of either is valid, as it is in a body.
+#   writes its extensible enumerations as anyOf of an enumeration and a plain text (TS 29.501): each
+#   value of either is valid, as it is in a body.
 # Seen: a parameter with anyOf is read as JSON: AMF is an "unrecognized token" and each discovery is
 #   refused. With quotes around it, which no NF sends, it is accepted. The same schema takes AMF in
 #   a body.
