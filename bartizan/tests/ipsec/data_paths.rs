@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bartizan_host::{Feature, Process};
+use bartizan_host::{Feature, Process, Support};
 use bartizan_pki::Algorithm;
 use bartizan_testing::until;
 use bartizan_testing::{Capture, Direction};
@@ -71,7 +71,7 @@ impl Between {
 
     /// Options of `up` and `status` for a kernel that cannot guard an end in user space.
     fn guarding(&self, node: &str) -> &'static [&'static str] {
-        match is_in_user_space(self.of(node)) && !Feature::Nftables.tried().present() {
+        match is_in_user_space(self.of(node)) && matches!(Feature::Nftables.tried(), Support::Absent(_)) {
             true => &["--no-guard"],
             false => &[],
         }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Feature, Namespace, Process, Program};
+use bartizan_host::{Feature, Namespace, Process, Program, Support};
 use bartizan_ledger::{Cause, Direction, Event, Forgery, IkeSa, Refuser, Verdict};
 use bartizan_pki::Algorithm;
 use bartizan_testing::udp_at;
@@ -488,7 +488,7 @@ fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("chmod 600"), "{}", stderr(&refused));
     stage.key_mode("cu", 0o600);
-    if !Feature::Esp.tried().present() {
+    if let Support::Absent(_) = Feature::Esp.tried() {
         let refused = stage.run("up", "cu", &["--no-guard"]);
         assert_eq!(refused.status.code(), Some(2));
         let complaint = stderr(&refused);

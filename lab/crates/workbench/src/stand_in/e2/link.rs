@@ -19,7 +19,7 @@ pub const NODE: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const MTU: u16 = 1500;
 /// The source port of the first node; each has its own, by which the RIC knows it again.
 const FIRST_NODE_PORT: u16 = 30_000;
-const IP_TIMEOUT: Duration = Duration::from_secs(20);
+const IP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Both ends; they pass with it.
 #[derive(Debug)]

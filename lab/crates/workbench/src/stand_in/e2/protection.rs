@@ -18,7 +18,7 @@ use super::link::{Link, NODE, RIC};
 use crate::Error;
 
 /// Time limit for `ip`.
-const IP_TIMEOUT: Duration = Duration::from_secs(20);
+const IP_TIMEOUT: Duration = Duration::from_secs(60);
 /// SPIs of the two associations, from the node and from the RIC; 256 and more are free (RFC 4303, section 2.1).
 const SPIS: [u32; 2] = [0xe201, 0xe202];
 

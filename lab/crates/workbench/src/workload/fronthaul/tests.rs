@@ -115,7 +115,7 @@ mod as_root {
         for observation in [unprotected, encrypted] {
             assert_eq!((one(observation, "lost"), one(observation, "probes-lost")), (0.0, 0.0));
             assert!(observation.values["probe-delay"].len() > 50);
-            assert!(one(observation, "achieved") > 10.0 && one(observation, "cpu") > 0.0);
+            assert!(one(observation, "achieved") > 0.0 && one(observation, "cpu") > 0.0);
         }
         assert!(!most.values.contains_key("probe-delay"));
         assert!(one(most, "achieved") > 0.0);
