@@ -174,7 +174,6 @@ struct Counts {
 
 impl Association {
     /// For a function that has opened an association with these stream counts.
-    #[must_use]
     pub fn initiator(token: Token, streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
         let mut association = Self::new(Side::Initiator, carriage, patience, now);
         association.has_streams(streams);
@@ -189,7 +188,6 @@ impl Association {
     }
 
     /// For a carrier that a peer node has begun.
-    #[must_use]
     pub fn responder(carriage: Carriage, patience: Patience, now: Instant) -> Self {
         Self::new(Side::Responder, carriage, patience, now)
     }
@@ -237,7 +235,6 @@ impl Association {
 
     /// Next step for the function's socket. [`Association::command_done`] follows, also where that
     /// takes a while.
-    #[must_use]
     pub fn command(&self) -> Option<&Command> {
         self.commands.front()
     }
@@ -267,7 +264,6 @@ impl Association {
     }
 
     /// Octets for the carrier; [`Association::output_taken`] follows.
-    #[must_use]
     pub fn output(&self) -> &[u8] {
         match self.link {
             Link::Down(_) => &[],
@@ -310,7 +306,6 @@ impl Association {
 
     /// The end, once there is one. The remaining work is in [`Association::command`] and
     /// [`Association::output`].
-    #[must_use]
     pub fn end(&self) -> Option<End> {
         let ending = self.end.clone()?;
         let totals = self.totals();
@@ -318,7 +313,6 @@ impl Association {
     }
 
     /// Its messages so far.
-    #[must_use]
     pub const fn totals(&self) -> Totals {
         let mut totals = self.totals;
         totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
@@ -336,14 +330,12 @@ impl Association {
     }
 
     /// Which function opened it.
-    #[must_use]
     pub const fn side(&self) -> Side {
         self.side
     }
 
     /// Stream counts of the function's association, also after its end; none where it was never
     /// established.
-    #[must_use]
     pub const fn streams(&self) -> Option<Streams> {
         self.known
     }
@@ -354,7 +346,6 @@ impl Association {
     }
 
     /// Octets held for the function and for the peer.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.used - self.owed + self.kept()
     }

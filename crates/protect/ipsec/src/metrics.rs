@@ -244,7 +244,6 @@ impl Default for Metrics {
 
 impl Metrics {
     /// All of it in the text format of Prometheus (OpenMetrics).
-    #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.

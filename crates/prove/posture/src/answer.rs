@@ -178,19 +178,16 @@ impl Reply {
     }
 
     /// The answer.
-    #[must_use]
     pub fn answer(&self) -> Answer {
         self.answer
     }
 
     /// The reason, in words.
-    #[must_use]
     pub fn because(&self) -> &str {
         &self.basis.because
     }
 
     /// The packets and records it rests on.
-    #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.basis.sources
     }
@@ -219,13 +216,11 @@ impl Judgement {
     }
 
     /// The reason, in words.
-    #[must_use]
     pub fn because(&self) -> &str {
         &self.basis.because
     }
 
     /// The packets and records it rests on.
-    #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.basis.sources
     }

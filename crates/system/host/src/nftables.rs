@@ -27,7 +27,6 @@ pub struct Table {
 
 impl Table {
     /// A table with this body, in nftables' words, without the braces around it.
-    #[must_use]
     pub fn new(name: &str, body: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -36,14 +35,12 @@ impl Table {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The script that makes it, in place of one of the same name; several together are one
     /// transaction.
-    #[must_use]
     pub fn script(&self) -> String {
         format!("{}table inet {} {{\n{}}}\n", removal(&self.name), self.name, self.body)
     }

@@ -37,7 +37,6 @@ pub struct Program {
 
 impl Program {
     /// A program by its name in `PATH` or by its path.
-    #[must_use]
     pub fn new(name: impl AsRef<OsStr>) -> Self {
         Self {
             name: name.as_ref().to_owned(),
@@ -56,7 +55,6 @@ impl Program {
 
     /// A program of the system by its name, also where the user's `PATH` leaves out the folders of
     /// administrators' programs.
-    #[must_use]
     pub fn of_system(name: &str) -> Self {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let in_path = std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());

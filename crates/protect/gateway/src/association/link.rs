@@ -67,7 +67,6 @@ impl Counted {
 
 impl Association {
     /// By which the peer knows the association; none before it is opened.
-    #[must_use]
     pub const fn token(&self) -> Option<Token> {
         self.token
     }
@@ -106,7 +105,6 @@ impl Association {
     }
 
     /// Request to resume, by the peer that has begun this carrier.
-    #[must_use]
     pub const fn resumes(&self) -> Option<&Resume> {
         self.resumes.as_ref()
     }

@@ -173,7 +173,6 @@ impl Status {
     }
 
     /// State of a link whose device cannot be made or is gone.
-    #[must_use]
     pub fn closed(setting: &Setting, error: &crate::Error) -> Self {
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
         Self {

@@ -52,7 +52,6 @@ pub struct Tracker {
 
 impl Tracker {
     /// Tracker of a source with this name of which nothing was reported yet.
-    #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
@@ -196,13 +195,11 @@ impl Tracker {
     }
 
     /// Interfaces of the deployment file that carried something at any time.
-    #[must_use]
     pub fn listed(&self) -> &BTreeSet<usize> {
         &self.listed
     }
 
     /// Findings that stand, by concern.
-    #[must_use]
     pub fn open_findings(&self) -> BTreeMap<Concern, u64> {
         let mut open_findings = BTreeMap::new();
         let of_links = self

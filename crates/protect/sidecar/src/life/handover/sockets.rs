@@ -47,7 +47,6 @@ impl Sockets {
     }
 
     /// Number of sockets.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.held.len()
     }

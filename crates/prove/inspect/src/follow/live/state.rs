@@ -70,7 +70,6 @@ struct Identified<T> {
 
 impl Snapshot {
     /// Its run and version.
-    #[must_use]
     pub fn known(&self) -> Known {
         let (run, version) = (self.run, self.version);
         Known { run, version }
