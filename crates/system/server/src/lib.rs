@@ -7,6 +7,7 @@ mod answer;
 pub mod browser;
 mod connections;
 mod endpoint;
+mod families;
 mod panics;
 
 pub use answer::{Answer, Body, body, not_allowed, plain, typed};
