@@ -20,6 +20,7 @@ mod http;
 mod ike;
 mod macsec;
 mod name;
+mod object;
 mod primitive;
 mod row;
 mod sctp;
