@@ -182,7 +182,7 @@ impl Link {
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,
-            seen: status::Seen::new(),
+            seen: status::Seen::default(),
             refusals: Refusals::default(),
             listening: Listening::default(),
         })

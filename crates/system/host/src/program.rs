@@ -19,7 +19,7 @@ use crate::{Error, Finished, Namespace, Process};
 const WHOLE: usize = 256 << 20;
 
 /// A program to run: what, with which arguments and environment, and where.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Program {
     name: OsString,
     shown: String,
@@ -41,15 +41,7 @@ impl Program {
         Self {
             name: name.as_ref().to_owned(),
             shown: name.as_ref().to_string_lossy().into_owned(),
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            package: None,
-            namespace: None,
-            directory: None,
-            log: None,
-            input: None,
-            kept: 0,
-            hidden: 0,
+            ..Self::default()
         }
     }
 

@@ -36,7 +36,7 @@ struct Reported {
 }
 
 /// Remembers what was reported of a source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tracker {
     source: String,
     links: BTreeMap<Identity, Reported>,
@@ -55,12 +55,7 @@ impl Tracker {
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
-            links: BTreeMap::new(),
-            occurrences: BTreeSet::new(),
-            whole: BTreeSet::new(),
-            untracked: 0,
-            beyond: 0,
-            listed: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
