@@ -80,7 +80,7 @@ pub(super) fn datagram_facts(datagrams: &Datagrams, posture: &Posture) -> impl S
         quic: datagrams.quic.as_deref().map(|quic| quic_facts(quic, posture)),
         // Its client is that of the conversation.
         dtls: datagrams.dtls.as_deref().map(|dtls| dtls_facts(dtls, posture, None)),
-        // What is read at a port of Ethernet stands under its own name.
+        // The protocol of an Ethernet port stands under its own name.
         #[serde(flatten)]
         eap: match port {
             Some(Port::Eap(eap)) => Some(object!(Eap { eap: eap_facts(eap) })),
