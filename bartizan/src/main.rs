@@ -6,7 +6,7 @@ mod commands;
 #[cfg(feature = "full")]
 mod laboratory;
 #[cfg(all(test, feature = "full"))]
-mod typed;
+mod tests;
 mod version;
 
 use std::process::ExitCode;

@@ -1,7 +1,5 @@
 //! Rows of each registry table: columns, cells, and text that a filter compares.
 
-mod ssh;
-
 use bartizan_registry::{
     AuthenticationMethod, Cipher, Group, HashAlgorithm, Kind, MacsecSuite, Primitive, Safety, Signature, State, Status,
     TlsVersion, Transform, X509Algorithm, X509Use, mentions,
@@ -79,212 +77,187 @@ fn pair(one: Option<impl ToString>, other: Option<impl ToString>) -> Cell {
     }
 }
 
-impl Listed for Group {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: format!("0x{:04x}", self.code.0),
-            names: vec![Some(self.name), self.openssl, self.rustls],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
-                ("NAME", Left, Cell::plain(self.name)),
-                (
-                    "KIND",
-                    Left,
-                    Cell::plain(match self.kind {
-                        Kind::Classical => "classical",
-                        Kind::Hybrid => "hybrid",
-                        Kind::PostQuantum => "post-quantum",
-                    }),
-                ),
-                ("SHARE", Right, pair(Some(self.client_share), Some(self.server_share))),
-                ("SECRET", Right, Cell::plain(self.secret)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("RECORDING", Left, safety(Some(self.recording))),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("OPENSSL", Left, other_name(self.name, self.openssl)),
-                ("RUSTLS", Left, other_name(self.name, self.rustls)),
-            ],
+/// Makes a type `Listed`: its rows' code, names, note and cells; each has a status.
+macro_rules! listed {
+    (|$row:ident: $type:ty| $code:expr, [$($name:expr),+], $note:expr, [$($cell:expr),+ $(,)?]) => {
+        impl Listed for $type {
+            fn entry(&'static self) -> Entry {
+                let $row = self;
+                Entry {
+                    code: $code,
+                    names: vec![$($name),+],
+                    status: &$row.status,
+                    note: $note,
+                    cells: vec![$($cell),+],
+                }
+            }
         }
-    }
+    };
 }
 
-impl Listed for Signature {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: format!("0x{:04x}", self.code.0),
-            names: vec![Some(self.name), self.openssl, self.rustls],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
-                ("NAME", Left, Cell::plain(self.name)),
-                ("SIGNATURE", Right, Cell::of(self.signature)),
-                ("PUBLIC KEY", Right, Cell::of(self.public_key)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("FORGERY", Left, safety(Some(self.forgery))),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("OPENSSL", Left, other_name(self.name, self.openssl)),
-                ("RUSTLS", Left, other_name(self.name, self.rustls)),
-            ],
-        }
-    }
-}
+mod ssh;
 
-impl Listed for Cipher {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: format!("0x{:04x}", self.code.0),
-            names: vec![Some(self.name), self.openssl, self.rustls],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
-                ("NAME", Left, Cell::plain(self.name)),
-                (
-                    "TLS",
-                    Left,
-                    Cell::plain(match self.version {
-                        TlsVersion::Tls12 => "1.2",
-                        TlsVersion::Tls13 => "1.3",
-                    }),
-                ),
-                ("KEY BITS", Right, Cell::plain(self.key_bits)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("OPENSSL", Left, other_name(self.name, self.openssl)),
-                ("RUSTLS", Left, other_name(self.name, self.rustls)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: Group| format!("0x{:04x}", row.code.0),
+    [Some(row.name), row.openssl, row.rustls],
+    row.note,
+    [
+        ("CODE", Left, Cell::plain(format!("0x{:04x}", row.code.0))),
+        ("NAME", Left, Cell::plain(row.name)),
+        (
+            "KIND",
+            Left,
+            Cell::plain(match row.kind {
+                Kind::Classical => "classical",
+                Kind::Hybrid => "hybrid",
+                Kind::PostQuantum => "post-quantum",
+            }),
+        ),
+        ("SHARE", Right, pair(Some(row.client_share), Some(row.server_share))),
+        ("SECRET", Right, Cell::plain(row.secret)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("RECORDING", Left, safety(Some(row.recording))),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("OPENSSL", Left, other_name(row.name, row.openssl)),
+        ("RUSTLS", Left, other_name(row.name, row.rustls)),
+    ]
+);
 
-impl Listed for Transform {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: self.id.to_string(),
-            names: vec![Some(self.name), self.strongswan],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("TYPE", Left, Cell::plain(self.kind)),
-                ("ID", Right, Cell::plain(self.id)),
-                ("NAME", Left, Cell::plain(self.name)),
-                ("DATA", Right, pair(self.initiator, self.responder)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("RECORDING", Left, safety(self.recording)),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("STRONGSWAN", Left, Cell::of(self.strongswan)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: Signature| format!("0x{:04x}", row.code.0),
+    [Some(row.name), row.openssl, row.rustls],
+    row.note,
+    [
+        ("CODE", Left, Cell::plain(format!("0x{:04x}", row.code.0))),
+        ("NAME", Left, Cell::plain(row.name)),
+        ("SIGNATURE", Right, Cell::of(row.signature)),
+        ("PUBLIC KEY", Right, Cell::of(row.public_key)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("FORGERY", Left, safety(Some(row.forgery))),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("OPENSSL", Left, other_name(row.name, row.openssl)),
+        ("RUSTLS", Left, other_name(row.name, row.rustls)),
+    ]
+);
 
-impl Listed for AuthenticationMethod {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: self.id.to_string(),
-            names: vec![Some(self.name)],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("ID", Right, Cell::plain(self.id)),
-                ("NAME", Left, Cell::plain(self.name)),
-                ("FORGERY", Left, safety(self.forgery)),
-                ("DEFINED IN", Left, status(&self.status)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: Cipher| format!("0x{:04x}", row.code.0),
+    [Some(row.name), row.openssl, row.rustls],
+    row.note,
+    [
+        ("CODE", Left, Cell::plain(format!("0x{:04x}", row.code.0))),
+        ("NAME", Left, Cell::plain(row.name)),
+        (
+            "TLS",
+            Left,
+            Cell::plain(match row.version {
+                TlsVersion::Tls12 => "1.2",
+                TlsVersion::Tls13 => "1.3",
+            }),
+        ),
+        ("KEY BITS", Right, Cell::plain(row.key_bits)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("OPENSSL", Left, other_name(row.name, row.openssl)),
+        ("RUSTLS", Left, other_name(row.name, row.rustls)),
+    ]
+);
 
-impl Listed for HashAlgorithm {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: self.id.to_string(),
-            names: vec![Some(self.name)],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("ID", Right, Cell::plain(self.id)),
-                ("NAME", Left, Cell::plain(self.name)),
-                ("DEFINED IN", Left, status(&self.status)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: Transform| row.id.to_string(),
+    [Some(row.name), row.strongswan],
+    row.note,
+    [
+        ("TYPE", Left, Cell::plain(row.kind)),
+        ("ID", Right, Cell::plain(row.id)),
+        ("NAME", Left, Cell::plain(row.name)),
+        ("DATA", Right, pair(row.initiator, row.responder)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("RECORDING", Left, safety(row.recording)),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("STRONGSWAN", Left, Cell::of(row.strongswan)),
+    ]
+);
 
-impl Listed for MacsecSuite {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: format!("{:016x}", self.id),
-            names: vec![Some(self.name), self.iproute2],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("ID", Left, Cell::plain(format!("{:016x}", self.id))),
-                ("NAME", Left, Cell::plain(self.name)),
-                ("KEY", Right, Cell::plain(self.key)),
-                ("PN", Right, Cell::plain(self.packet_number_bits)),
-                ("CAT", Right, Cell::plain(self.category.0)),
-                ("RECORDING", Left, safety(Some(self.recording))),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("IPROUTE2", Left, Cell::of(self.iproute2)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: AuthenticationMethod| row.id.to_string(),
+    [Some(row.name)],
+    row.note,
+    [
+        ("ID", Right, Cell::plain(row.id)),
+        ("NAME", Left, Cell::plain(row.name)),
+        ("FORGERY", Left, safety(row.forgery)),
+        ("DEFINED IN", Left, status(&row.status)),
+    ]
+);
 
-impl Listed for X509Algorithm {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: self.oid.to_owned(),
-            names: vec![Some(self.name), self.openssl],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("OID", Left, Cell::plain(self.oid)),
-                ("NAME", Left, Cell::plain(self.name)),
-                (
-                    "USE",
-                    Left,
-                    Cell::plain(match self.usage {
-                        X509Use::Signing => "signing",
-                        X509Use::KeyEstablishment => "key establishment",
-                        X509Use::SignatureOnly => "signature only",
-                    }),
-                ),
-                ("KEY", Right, Cell::of(self.public_key)),
-                ("SPKI", Right, Cell::of(self.spki)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("ATTACK", Left, safety(Some(self.safety))),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("OPENSSL", Left, other_name(self.name, self.openssl)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: HashAlgorithm| row.id.to_string(),
+    [Some(row.name)],
+    row.note,
+    [
+        ("ID", Right, Cell::plain(row.id)),
+        ("NAME", Left, Cell::plain(row.name)),
+        ("DEFINED IN", Left, status(&row.status)),
+    ]
+);
 
-impl Listed for Primitive {
-    fn entry(&'static self) -> Entry {
-        Entry {
-            code: self.name.to_owned(),
-            names: vec![Some(self.name), self.openssl, self.aws_lc_rs, self.strongswan],
-            status: &self.status,
-            note: self.note,
-            cells: vec![
-                ("NAME", Left, Cell::plain(self.name)),
-                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
-                ("PUBLIC KEY", Right, Cell::of(self.public_key)),
-                ("SECRET KEY", Right, Cell::of(self.secret_key)),
-                ("SEED", Right, Cell::of(self.seed)),
-                ("OUTPUT", Right, Cell::of(self.output)),
-                ("SHARED", Right, Cell::of(self.shared_secret)),
-                ("DEFINED IN", Left, status(&self.status)),
-                ("OPENSSL", Left, other_name(self.name, self.openssl)),
-                ("AWS-LC-RS", Left, Cell::of(self.aws_lc_rs)),
-                ("STRONGSWAN", Left, Cell::of(self.strongswan)),
-            ],
-        }
-    }
-}
+listed!(
+    |row: MacsecSuite| format!("{:016x}", row.id),
+    [Some(row.name), row.iproute2],
+    row.note,
+    [
+        ("ID", Left, Cell::plain(format!("{:016x}", row.id))),
+        ("NAME", Left, Cell::plain(row.name)),
+        ("KEY", Right, Cell::plain(row.key)),
+        ("PN", Right, Cell::plain(row.packet_number_bits)),
+        ("CAT", Right, Cell::plain(row.category.0)),
+        ("RECORDING", Left, safety(Some(row.recording))),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("IPROUTE2", Left, Cell::of(row.iproute2)),
+    ]
+);
+
+listed!(
+    |row: X509Algorithm| row.oid.to_owned(),
+    [Some(row.name), row.openssl],
+    row.note,
+    [
+        ("OID", Left, Cell::plain(row.oid)),
+        ("NAME", Left, Cell::plain(row.name)),
+        (
+            "USE",
+            Left,
+            Cell::plain(match row.usage {
+                X509Use::Signing => "signing",
+                X509Use::KeyEstablishment => "key establishment",
+                X509Use::SignatureOnly => "signature only",
+            }),
+        ),
+        ("KEY", Right, Cell::of(row.public_key)),
+        ("SPKI", Right, Cell::of(row.spki)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("ATTACK", Left, safety(Some(row.safety))),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("OPENSSL", Left, other_name(row.name, row.openssl)),
+    ]
+);
+
+listed!(
+    |row: Primitive| row.name.to_owned(),
+    [Some(row.name), row.openssl, row.aws_lc_rs, row.strongswan],
+    row.note,
+    [
+        ("NAME", Left, Cell::plain(row.name)),
+        ("CAT", Right, Cell::of(row.category.map(|category| category.0))),
+        ("PUBLIC KEY", Right, Cell::of(row.public_key)),
+        ("SECRET KEY", Right, Cell::of(row.secret_key)),
+        ("SEED", Right, Cell::of(row.seed)),
+        ("OUTPUT", Right, Cell::of(row.output)),
+        ("SHARED", Right, Cell::of(row.shared_secret)),
+        ("DEFINED IN", Left, status(&row.status)),
+        ("OPENSSL", Left, other_name(row.name, row.openssl)),
+        ("AWS-LC-RS", Left, Cell::of(row.aws_lc_rs)),
+        ("STRONGSWAN", Left, Cell::of(row.strongswan)),
+    ]
+);

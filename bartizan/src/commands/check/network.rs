@@ -13,7 +13,7 @@ use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
 use bartizan_inspect::text::counted;
 use bartizan_page::sheet::{Sheet, sheet_html};
-use bartizan_registry::Asked;
+use bartizan_registry::object;
 use serde::Serialize;
 
 use super::sarif;
@@ -76,28 +76,6 @@ impl NetworkArgs {
     }
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: &'static str,
-    file: String,
-    /// The day (UTC) whose policies these are.
-    day: String,
-    /// Present with --budget.
-    conditions: Option<Conditions>,
-    links: &'a [Link],
-    findings: Vec<Finding<'a>>,
-    /// Present with --migrate.
-    moves: Option<&'a [Move]>,
-}
-
-/// A concern, with the frameworks that require otherwise.
-#[derive(Serialize)]
-struct Finding<'a> {
-    #[serde(flatten)]
-    concern: &'a Concern,
-    frameworks: Vec<Asked>,
-}
-
 /// Form of the report on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -127,15 +105,18 @@ pub(super) fn run(
         write_document(path, &sarif::document(file, &assessment.concerns)?)?;
     }
     if form == Form::Json {
-        let report = Report {
+        let report = object!(Report {
             schema: SCHEMA,
             file: file.display().to_string(),
+            // The day (UTC) whose policies these are.
             day: day_of(now).to_string(),
+            // Present with --budget.
             conditions,
             links: &assessment.links,
-            findings: assessment.concerns.iter().map(finding).collect(),
+            findings: assessment.concerns.iter().map(finding).collect::<Vec<_>>(),
+            // Present with --migrate.
             moves: args.wants(args.migrate).then_some(&moves),
-        };
+        });
         print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
     } else if form == Form::Text {
         print(&text(&sheet))?;
@@ -149,11 +130,12 @@ pub(super) fn run(
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
-fn finding(concern: &Concern) -> Finding<'_> {
-    Finding {
+fn finding(concern: &Concern) -> impl Serialize {
+    object!(Finding {
+        #[serde(flatten)]
         concern,
         frameworks: concern.rule.asked(),
-    }
+    })
 }
 
 fn sheet(

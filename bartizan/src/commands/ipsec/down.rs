@@ -5,7 +5,7 @@ use std::time::Duration;
 use bartizan_ipsec::drive;
 use bartizan_ipsec::render::Means;
 use bartizan_ipsec::vici::{self, Client};
-use serde::Serialize;
+use bartizan_registry::object;
 
 use crate::commands::macsec;
 use crate::commands::pasted::complete;
@@ -43,18 +43,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    node: String,
-    /// Connections that are not loaded any more.
-    connections: Vec<String>,
-    /// IKE_SAs that were deleted.
-    deleted: usize,
-    /// Fate of packets of the links now.
-    cleartext: Cleartext,
-}
-
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(host) = args.node.macsec()? {
         return macsec::take_down::run(&host, args.unguard, args.json);
@@ -86,13 +74,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             guard.remove_leftover().map_err(guarding::failed)?;
         }
     }
-    let report = Report {
+    let report = object!(Report {
         schema: SCHEMA,
         node: host.node,
+        // Connections that are not loaded any more.
         connections: names,
+        // IKE_SAs that were deleted.
         deleted,
+        // Fate of packets of the links now.
         cleartext: Cleartext::of_or_unknown(&guard),
-    };
+    });
     if args.json {
         print_json(&report)?;
     } else {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Failure;
 
 /// Fate of link packets that no SA protects.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Cleartext {
     /// `installed`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
     /// `unknown`.
@@ -77,13 +77,7 @@ impl Cleartext {
     fn nothing(guard: &'static str) -> Self {
         Self {
             guard,
-            by: None,
-            protected_by: None,
-            differences: Vec::new(),
-            flowtables: Vec::new(),
-            dropped_leaving: None,
-            dropped_arriving: None,
-            links: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -12,6 +12,7 @@ use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
 use bartizan_ipsec::{Charon, Instance};
+use bartizan_registry::object;
 use bartizan_sidecar::handover::Notify;
 use serde::Serialize;
 
@@ -66,27 +67,6 @@ pub(crate) struct Args {
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Brought {
-    #[serde(flatten)]
-    report: Report,
-    attempts: Vec<Tried>,
-}
-
-/// Outcome of one CHILD_SA.
-#[derive(Serialize)]
-struct Tried {
-    connection: String,
-    child: String,
-    /// `up`, `stood`, `waits` or `failed`.
-    outcome: &'static str,
-    /// Duration of charon's answer, in microseconds.
-    took_us: Option<u128>,
-    reason: Option<&'static str>,
-    detail: Option<String>,
-    hint: Option<&'static str>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -299,8 +279,12 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<(Outcome, Cred
         Outcome::Finding
     };
     if args.json {
-        let attempts = attempts.iter().map(tried).collect();
-        print_json(&Brought { report, attempts })?;
+        let attempts = attempts.iter().map(tried).collect::<Vec<_>>();
+        print_json(&object!(Brought {
+            #[serde(flatten)]
+            report,
+            attempts,
+        }))?;
     } else {
         print(&complete(&report.text()))?;
     }
@@ -320,20 +304,22 @@ fn said(attempt: &Attempt) -> String {
     }
 }
 
-fn tried(attempt: &Attempt) -> Tried {
+fn tried(attempt: &Attempt) -> impl Serialize {
     let (outcome, took_us, reason) = match &attempt.outcome {
         SetUp::Up(took) => ("up", Some(took.as_micros()), None),
         SetUp::Stood => ("stood", None, None),
         SetUp::Waits => ("waits", None, None),
         SetUp::Failed(reason) => ("failed", None, Some(reason)),
     };
-    Tried {
+    object!(Tried {
         connection: attempt.connection.clone(),
         child: attempt.child.clone(),
+        // `up`, `stood`, `waits` or `failed`.
         outcome,
+        // Duration of charon's answer, in microseconds.
         took_us,
         reason: reason.map(|reason| reason.cause.as_str()),
         detail: reason.map(|reason| reason.sentence.clone()),
         hint: reason.map(|reason| reason.hint),
-    }
+    })
 }

@@ -7,7 +7,7 @@ use bartizan_macsec::control::Question;
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::Setting;
 use bartizan_macsec::mka::Supplicant;
-use serde::Serialize;
+use bartizan_registry::object;
 
 use super::report::Guarded;
 use super::{MacsecHost, failed, guard_failed};
@@ -19,17 +19,6 @@ use crate::{Failure, Outcome};
 /// Timeout of a controller's end.
 const END: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
-
-#[derive(Serialize)]
-struct Down {
-    schema: &'static str,
-    node: String,
-    /// Links whose devices are gone.
-    links: Vec<String>,
-    /// True if a controller ran.
-    controller: bool,
-    guard: Guarded,
-}
 
 /// Ends the controller and removes the devices; with `unguard`, the guard too.
 pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcome, Failure> {
@@ -52,13 +41,19 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
     if unguard {
         guard.open().map_err(|error| guard_failed(&error))?;
     }
-    let down = Down {
+    let down = object!(Down {
         schema: super::report::SCHEMA,
         node: host.node.clone(),
-        links: host.settings.iter().map(|setting| setting.name.clone()).collect(),
+        // Links whose devices are gone.
+        links: host
+            .settings
+            .iter()
+            .map(|setting| setting.name.clone())
+            .collect::<Vec<_>>(),
+        // True if a controller ran.
         controller,
         guard: Guarded::of(&guard),
-    };
+    });
     if json {
         print_json(&down)?;
     } else {

@@ -9,6 +9,7 @@ use bartizan_budget::{Source, published};
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Grid, Section, Sheet};
+use bartizan_registry::object;
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, us};
@@ -68,15 +69,6 @@ enum Sizes {
 }
 
 #[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    size_bytes: Bytes,
-    link: Link,
-    rows: Vec<Row>,
-    sources: Vec<Source>,
-}
-
-#[derive(Serialize)]
 struct Row {
     protection: String,
     sent_bytes: Bytes,
@@ -131,13 +123,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     ];
     sources.extend(rows.iter().map(|row| row.processing_from.clone()));
     let sheet = sheet(args, &protections, &link, &rows, curves.as_ref(), &sources);
-    let report = Report {
+    let report = object!(Report {
         schema: SCHEMA,
         size_bytes: args.size,
         link,
         rows,
         sources,
-    };
+    });
     give("delay", &sheet, &report, &args.form)?;
     Ok(Outcome::Clean)
 }

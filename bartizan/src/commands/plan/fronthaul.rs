@@ -12,6 +12,7 @@ use bartizan_budget::{Source, published};
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone};
+use bartizan_registry::object;
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, number, us};
@@ -82,17 +83,6 @@ enum Which {
 }
 
 #[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    size_bytes: Bytes,
-    link: Link,
-    feasibility: Feasibility,
-    /// Pairs by the strongest mode that fits.
-    feasible: Vec<Count>,
-    sources: Vec<Source>,
-}
-
-#[derive(Serialize)]
 struct Count {
     mode: Mode,
     /// Pairs for which this is the strongest.
@@ -140,14 +130,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(section) = sheet.sections.first_mut() {
         section.drawings.extend(by_distance(args, &at));
     }
-    let report = Report {
+    let report = object!(Report {
         schema: SCHEMA,
         size_bytes: size,
         link,
         feasibility: found,
+        // Pairs by the strongest mode that fits.
         feasible: counts,
         sources,
-    };
+    });
     give("fronthaul", &sheet, &report, &args.form)?;
     Ok(Outcome::Clean)
 }

@@ -10,9 +10,8 @@ use bartizan_budget::unit::{Bytes, Microseconds, Share};
 use bartizan_budget::{Source, published};
 use bartizan_page::sheet::{Grid, Section, Sheet};
 use bartizan_registry::{
-    Group, IPV4_MTU_LEAST, Signature, Transform, TransformKind, group_named, signature_named, transform_named,
+    Group, IPV4_MTU_LEAST, Signature, Transform, TransformKind, group_named, object, signature_named, transform_named,
 };
-use serde::Serialize;
 
 use super::answer::{Form, again, cited, give};
 use super::curves::PUBLISHED;
@@ -93,19 +92,6 @@ fn signature(name: &str) -> Result<&'static Signature, String> {
     Ok(known)
 }
 
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    mtu_bytes: Bytes,
-    within: Vec<String>,
-    path_mtu_bytes: Bytes,
-    split: payload::Split,
-    tls: Vec<handshakes::TlsRow>,
-    ike: Vec<handshakes::IkeRow>,
-    set_up: Vec<probability::Row>,
-    sources: Vec<Source>,
-}
-
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let path = path_mtu(args.mtu, &args.within, IpVersion::V4).map_err(Failure::usage)?;
     if path.value() < u64::from(IPV4_MTU_LEAST) {
@@ -119,17 +105,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let set_up = probability::rows(args, &tls, &ike)?;
     let sources = sources(args, &split);
     let sheet = sheet(args, path, &split, &tls, &ike, &set_up, &sources)?;
-    let report = Report {
+    let report = object!(Report {
         schema: SCHEMA,
         mtu_bytes: args.mtu,
-        within: args.within.iter().map(|layer| layer.name().to_owned()).collect(),
+        within: args
+            .within
+            .iter()
+            .map(|layer| layer.name().to_owned())
+            .collect::<Vec<_>>(),
         path_mtu_bytes: path,
         split,
         tls,
         ike,
         set_up,
         sources,
-    };
+    });
     give("mtu", &sheet, &report, &args.form)?;
     Ok(Outcome::Clean)
 }

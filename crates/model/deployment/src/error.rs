@@ -29,7 +29,6 @@ pub enum Error {
 
 impl Error {
     /// Remedy, where it adds to the message.
-    #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Syntax { hint, .. } => hint.as_deref(),

@@ -18,19 +18,16 @@ pub struct Identity {
 
 impl Identity {
     /// DNS names, in lower case.
-    #[must_use]
     pub fn dns(&self) -> &[String] {
         &self.dns
     }
 
     /// IP addresses.
-    #[must_use]
     pub fn ip(&self) -> &[IpAddr] {
         &self.ip
     }
 
     /// URIs, such as `urn:uuid:` NF instance ids (TS 33.310, clause 6.1.3c).
-    #[must_use]
     pub fn uri(&self) -> &[String] {
         &self.uri
     }

@@ -143,7 +143,6 @@ impl InterfaceKind {
     }
 
     /// Fields that protect it.
-    #[must_use]
     pub const fn protections(self) -> &'static str {
         match self {
             Self::OpenFronthaul => "`with: macsec`",

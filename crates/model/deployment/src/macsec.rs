@@ -83,7 +83,6 @@ words!(Confidentiality);
 
 impl Keying {
     /// The word in the deployment file.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -95,7 +94,6 @@ impl Keying {
 
 impl Unencrypted {
     /// The word in the deployment file.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ptp => "ptp",
@@ -103,7 +101,6 @@ impl Unencrypted {
     }
 
     /// The EtherType of its frames.
-    #[must_use]
     pub const fn ethertype(self) -> u16 {
         match self {
             Self::Ptp => ethertype::PTP,

@@ -38,7 +38,6 @@ pub struct Node {
 
 impl Node {
     /// Listeners for TLS connections of peers: those of its sidecar, or of its own TLS.
-    #[must_use]
     pub fn inbound(&self) -> &[Inbound] {
         match &self.sidecar {
             Some(sidecar) => &sidecar.inbound,
@@ -47,7 +46,6 @@ impl Node {
     }
 
     /// Remedy where a command is for the node's sidecar, and it has none.
-    #[must_use]
     pub fn without_sidecar(&self) -> String {
         let (name, fields) = (&self.name, "sidecar: { inbound: [...], outbound: [...] }");
         match self.tls {
@@ -91,7 +89,6 @@ impl NodeName {
     }
 
     /// The name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -73,7 +73,6 @@ impl Deployment {
     }
 
     /// Its interfaces, in the order of the file.
-    #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

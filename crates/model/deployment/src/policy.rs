@@ -160,7 +160,6 @@ impl Policy {
     /// Schemes that certificates of IPsec links and their revocation lists may be signed with: the
     /// chain's, and those of the AUTH payload. Where a peer must prove itself by a
     /// post-quantum signature, post-quantum ones alone.
-    #[must_use]
     pub fn ipsec_chain_signatures(&self) -> Vec<SignatureScheme> {
         let any = self.ipsec.authentication == IkeAuthentication::ClassicalAccepted;
         let mut schemes: Vec<SignatureScheme> = Vec::new();

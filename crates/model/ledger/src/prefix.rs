@@ -29,7 +29,6 @@ impl Precision {
 impl Prefix {
     /// The first `length` bits of an address, or all of them where it has no more. An IPv4 address
     /// written as IPv6 is an IPv4 address.
-    #[must_use]
     pub fn new(address: IpAddr, length: u8) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => {
@@ -70,7 +69,6 @@ impl Prefix {
     }
 
     /// All addresses of its family.
-    #[must_use]
     pub fn family(&self) -> Self {
         Self::new(self.address, 0)
     }

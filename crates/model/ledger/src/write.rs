@@ -119,7 +119,6 @@ impl Ledger {
     }
 
     /// A handle to record with. Records of handles that outlive the ledger are dropped with it.
-    #[must_use]
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone().unwrap_or_else(|| Recorder {
             queue: None,
@@ -167,7 +166,6 @@ impl Recorder {
     }
 
     /// Number of records lost since the ledger was opened.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.shared.total.load(Ordering::Relaxed)
     }

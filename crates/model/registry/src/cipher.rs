@@ -53,14 +53,12 @@ impl Cipher {
 
     /// Bytes of authentication tag at the end of each record: 8 of AES-CCM-8, 16 of every other
     /// AEAD (RFC 5116, RFC 6655).
-    #[must_use]
     pub fn tag(&self) -> u8 {
         if self.name.contains("_CCM_8") { 8 } else { 16 }
     }
 
     /// Bytes of nonce that each record carries: 8 of TLS 1.2 with GCM (RFC 5288, section 3) or CCM, none of TLS 1.3
     /// (RFC 9846, section 5.3) and none of ChaCha20 (RFC 7905, section 2).
-    #[must_use]
     pub fn explicit_nonce(&self) -> u8 {
         match self.version {
             TlsVersion::Tls12 if !self.name.contains("CHACHA20") => 8,

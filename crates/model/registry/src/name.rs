@@ -59,7 +59,6 @@ macro_rules! named {
             $vis const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
             /// Its text, which stays the same.
-            #[must_use]
             $vis const fn $text_of(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text),+

@@ -135,19 +135,16 @@ impl DelayCurve {
     }
 
     /// The largest size it knows.
-    #[must_use]
     pub fn last(&self) -> Bytes {
         self.points.last().map_or(Bytes::ZERO, |(size, _)| *size)
     }
 
     /// Its points in order of size.
-    #[must_use]
     pub fn points(&self) -> &[(Bytes, Microseconds)] {
         &self.points
     }
 
     /// Origin of the measured points.
-    #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
     }

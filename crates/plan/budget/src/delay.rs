@@ -24,7 +24,6 @@ pub struct Delay {
 
 impl Delay {
     /// The sum.
-    #[must_use]
     pub fn total(&self) -> Microseconds {
         self.queueing_us + self.propagation_us + self.transmission_us + self.processing_us
     }

@@ -36,7 +36,6 @@ pub enum IpVersion {
 
 impl IpVersion {
     /// Its header.
-    #[must_use]
     pub const fn header(self) -> Header {
         match self {
             Self::V4 => Header::IPV4,
@@ -128,13 +127,11 @@ impl Layout {
     }
 
     /// All bytes.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         self.parts.iter().map(|part| part.bytes).sum()
     }
 
     /// Bytes that protection added, padding included.
-    #[must_use]
     pub fn overhead(&self) -> Bytes {
         let added = self.parts.iter().filter(|part| part.role != Role::Payload);
         added.map(|part| part.bytes).sum()

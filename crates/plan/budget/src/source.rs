@@ -37,31 +37,26 @@ pub struct Source {
 
 impl Source {
     /// An RFC or a standard, with the section.
-    #[must_use]
     pub const fn standard(name: &'static str, place: &'static str) -> Self {
         Self::fixed(Origin::Standard, name, place)
     }
 
     /// A publication by authors and year, with section or table.
-    #[must_use]
     pub const fn paper(name: &'static str, place: &'static str) -> Self {
         Self::fixed(Origin::Paper, name, place)
     }
 
     /// A formula, as it would be written on paper.
-    #[must_use]
     pub const fn formula(formula: &'static str) -> Self {
         Self::fixed(Origin::Formula, formula, "")
     }
 
     /// A flag of the command line, or its default.
-    #[must_use]
     pub const fn input(flag: &'static str) -> Self {
         Self::fixed(Origin::Input, flag, "")
     }
 
     /// A record of an experiment: its name, and the part and run within.
-    #[must_use]
     pub fn record(name: impl Into<String>, place: impl Into<String>) -> Self {
         Self {
             origin: Origin::Record,
@@ -71,7 +66,6 @@ impl Source {
     }
 
     /// A file of the user.
-    #[must_use]
     pub fn file(path: impl Into<String>) -> Self {
         Self {
             origin: Origin::File,

@@ -139,7 +139,6 @@ macro_rules! quantity {
             }
 
             /// Number of units.
-            #[must_use]
             pub const fn value(self) -> f64 {
                 self.0
             }
@@ -201,7 +200,6 @@ impl Microseconds {
     }
 
     /// Duration in seconds.
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 / 1e6
     }
@@ -271,13 +269,11 @@ impl Bytes {
     }
 
     /// Number of bytes.
-    #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
     /// Number of bits.
-    #[must_use]
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }

@@ -10,7 +10,6 @@ pub struct Random(Pcg64);
 
 impl Random {
     /// The numbers of this seed.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self(Pcg64::seed_from_u64(seed))
     }

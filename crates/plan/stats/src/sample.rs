@@ -27,19 +27,16 @@ impl Sample {
     }
 
     /// Number of values.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.sorted.len()
     }
 
     /// The values in ascending order.
-    #[must_use]
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
     /// The median, in the unit of the values.
-    #[must_use]
     pub fn median(&self) -> f64 {
         quantile(&self.sorted, 0.5)
     }
@@ -53,19 +50,16 @@ impl Sample {
     }
 
     /// Third quartile less first quartile.
-    #[must_use]
     pub fn interquartile_range(&self) -> f64 {
         self.quantile(0.75) - self.quantile(0.25)
     }
 
     /// The arithmetic mean.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.sorted.iter().sum::<f64>() / self.n() as f64
     }
 
     /// Estimated standard deviation of the population (n - 1 below the line); `None` for a single value.
-    #[must_use]
     pub fn standard_deviation(&self) -> Option<f64> {
         let degrees = self.n().checked_sub(1).filter(|&degrees| degrees > 0)?;
         let mean = self.mean();

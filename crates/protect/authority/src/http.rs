@@ -61,7 +61,6 @@ pub struct Limits {
 
 impl Limits {
     /// So many requests of one address a minute.
-    #[must_use]
     pub fn new(per_minute: u32) -> Self {
         Self {
             enrolments: Arc::new(Semaphore::new(ENROLMENTS)),

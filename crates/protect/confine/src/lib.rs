@@ -38,7 +38,6 @@ impl Confinement {
     /// Rights of a sidecar while it serves: to read its certificate, key, roots, revocation lists
     /// and deployment file again when they change, to append to its ledger, and to remember the
     /// newest revocation lists.
-    #[must_use]
     pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
         let files_read = files.watched().map(PathBuf::as_path);
         let mut read: Vec<_> = [deployment_file].into_iter().chain(files_read).map(directory).collect();

@@ -32,7 +32,6 @@ pub struct Report {
 
 impl Outcome {
     /// A word for logs: `done`, `partly`, `unavailable`, `failed`.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
@@ -43,7 +42,6 @@ impl Outcome {
     }
 
     /// Details of the result, or the reason why the step was left out or failed.
-    #[must_use]
     pub fn detail(&self) -> &str {
         match self {
             Self::Done(detail) | Self::Partly(detail) | Self::Unavailable(detail) | Self::Failed(detail) => detail,
@@ -63,13 +61,11 @@ impl Report {
     }
 
     /// All steps, in the order they were taken.
-    #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// The first step that failed: the process must not go on.
-    #[must_use]
     pub fn failed(&self) -> Option<&Step> {
         self.steps
             .iter()

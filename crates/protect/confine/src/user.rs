@@ -65,19 +65,16 @@ impl User {
     }
 
     /// The numeric user id.
-    #[must_use]
     pub const fn id(&self) -> u32 {
         self.id
     }
 
     /// The numeric id of its group.
-    #[must_use]
     pub const fn group(&self) -> u32 {
         self.group
     }
 
     /// The name it was found by.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -87,7 +87,6 @@ pub struct Received {
 
 impl Answer {
     /// Reads the status of a request.
-    #[must_use]
     pub fn of(status: &Value) -> Self {
         let condition = |kind: &str| {
             let all = status["conditions"].as_array().into_iter().flatten();

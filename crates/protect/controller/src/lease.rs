@@ -74,7 +74,6 @@ impl Default for Timing {
 
 impl Election {
     /// For a process of this name, which no other process has or had.
-    #[must_use]
     pub fn new(me: &str, timing: Timing) -> Self {
         Self {
             me: me.to_owned(),
@@ -139,25 +138,21 @@ impl Election {
     }
 
     /// Time until which it may act, if nothing is renewed any more.
-    #[must_use]
     pub fn leading_until(&self) -> Option<Duration> {
         self.renewed.map(|renewed| renewed + self.timing.deadline)
     }
 
     /// This process's name.
-    #[must_use]
     pub fn me(&self) -> &str {
         &self.me
     }
 
     /// Waiting times of the election.
-    #[must_use]
     pub fn timing(&self) -> Timing {
         self.timing
     }
 
     /// The holder of the Lease as it was last read.
-    #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.seen.as_ref().map(|(lease, _)| lease.holder.as_str())
     }

@@ -81,7 +81,6 @@ impl SidecarState {
     }
 
     /// Handshakes refused since it started.
-    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
             .iter()

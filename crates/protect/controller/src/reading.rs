@@ -59,7 +59,6 @@ pub struct Reading {
 
 impl Reading {
     /// Reads what is observed on this day (UTC).
-    #[must_use]
     pub fn of(observed: &Observed, today: Date) -> Self {
         let foreign = observed.config_map.as_ref().filter(|map| !map.meta.managed);
         if let Some(map) = foreign {

@@ -59,7 +59,6 @@ struct Shape {
 
 impl Coalesced {
     /// `datagrams` says whether the device takes those of UDP put together, besides segments of TCP.
-    #[must_use]
     pub fn new(datagrams: bool) -> Self {
         Self {
             buffer: vec![0; Offload::LENGTH + MOST],

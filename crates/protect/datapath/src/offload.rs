@@ -48,7 +48,6 @@ impl Offload {
 
     /// Describes several segments of TCP in one packet, which has these bytes of headers before
     /// their payload.
-    #[must_use]
     pub fn of_segments(is_v6: bool, [ip, tcp]: [usize; 2], segment: u16) -> Self {
         Self {
             checksum: Some((ip as u16, CHECKSUM.start as u16)),
@@ -59,7 +58,6 @@ impl Offload {
     }
 
     /// Describes several datagrams of UDP in one packet, behind so many bytes of IP.
-    #[must_use]
     pub fn of_datagrams(ip: usize, datagram: u16) -> Self {
         Self {
             checksum: Some((ip as u16, UDP_CHECKSUM.start as u16)),
@@ -70,7 +68,6 @@ impl Offload {
     }
 
     /// As it stands before a packet.
-    #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         if self.segment.is_some() {

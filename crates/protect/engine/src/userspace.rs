@@ -160,13 +160,11 @@ impl Userspace {
     }
 
     /// Octets that a packet in the tunnel may have.
-    #[must_use]
     pub fn mtu(&self) -> u16 {
         self.mtu.load(Ordering::Relaxed)
     }
 
     /// The name of the device.
-    #[must_use]
     pub fn device(&self) -> &str {
         self.shared.tun.name()
     }
@@ -184,7 +182,6 @@ impl Userspace {
     }
 
     /// Dropped packets, each kind by its name.
-    #[must_use]
     pub fn dropped(&self) -> [(&'static str, u64); 6] {
         let Counters {
             of_no_link,
@@ -208,7 +205,6 @@ impl Userspace {
 
     /// Batch sizes, each number by its name: packets of the device, ESP packets and calls that sent
     /// them; calls that received, datagrams, and packets that the device was given.
-    #[must_use]
     pub fn work(&self) -> [(&'static str, u64); 6] {
         let counters = &self.shared.counters;
         [
@@ -261,13 +257,11 @@ impl Userspace {
     }
 
     /// The numbers of the links whose packets have found no SA since.
-    #[must_use]
     pub fn asked(&self) -> Vec<u32> {
         std::mem::take(&mut *locked(&self.shared.asked)).into_iter().collect()
     }
 
     /// Descriptor that becomes readable when there is something to ask for.
-    #[must_use]
     pub fn woken(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
@@ -368,13 +362,11 @@ impl Userspace {
 
     /// Times that something of them was gone and was installed again, and its differences of the
     /// last time.
-    #[must_use]
     pub fn restored(&self) -> (u64, Option<&str>) {
         (self.routes.restored, self.routes.last.as_deref())
     }
 
     /// Differences from what was installed; nothing where there are none.
-    #[must_use]
     pub fn lost(&self) -> Option<String> {
         match self.routes.differences() {
             Ok(differences) if differences.is_empty() => None,
@@ -384,7 +376,6 @@ impl Userspace {
     }
 
     /// Octets that a packet on the path may have.
-    #[must_use]
     pub fn path_mtu(&self) -> u16 {
         self.path_mtu
     }

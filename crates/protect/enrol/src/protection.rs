@@ -310,7 +310,6 @@ impl Identity {
     }
 
     /// The certificate of the key.
-    #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.chain[0]
     }
@@ -365,13 +364,11 @@ pub struct Trust {
 
 impl Trust {
     /// Any of these roots: while one takes another's place there are two.
-    #[must_use]
     pub fn new(roots: Vec<Certificate>) -> Self {
         Self { roots }
     }
 
     /// The trust anchors.
-    #[must_use]
     pub fn roots(&self) -> &[Certificate] {
         &self.roots
     }

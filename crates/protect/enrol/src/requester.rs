@@ -126,7 +126,6 @@ impl Requester {
     }
 
     /// The key that the certificate is for.
-    #[must_use]
     pub fn into_key(self) -> PrivateKey {
         self.key
     }

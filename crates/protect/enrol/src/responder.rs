@@ -117,7 +117,6 @@ struct Refusal(Failure, String);
 
 impl Responder {
     /// One that signs as `identity`, whose certificate has the profile of a responder.
-    #[must_use]
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
@@ -127,7 +126,6 @@ impl Responder {
     }
 
     /// Signer of the answers.
-    #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }

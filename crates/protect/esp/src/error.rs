@@ -57,9 +57,6 @@ pub enum SealError {
     /// The bytes to be protected are no IP packet of that length.
     #[error("not a whole IP packet")]
     NotIp,
-    /// Transport mode protects whole datagrams (RFC 4303, section 3.3.4).
-    #[error("a fragment cannot be protected in transport mode")]
-    Fragment,
     /// The cryptographic library failed.
     #[error("the cryptographic library failed")]
     Failed,
@@ -95,7 +92,4 @@ pub enum OpenError {
     /// Congestion was signalled to a packet whose ends cannot be determined (RFC 6040, section 4.2).
     #[error("congestion was signalled on the way, and the inner packet cannot carry that")]
     Congestion,
-    /// An outer packet in parts, which must be put together first (RFC 4303, section 3.4.1).
-    #[error("a fragment, which must be reassembled first")]
-    Fragment,
 }

@@ -57,13 +57,11 @@ impl Inbound {
     }
 
     /// The largest sequence number that was proven; zero before the first.
-    #[must_use]
     pub fn highest(&self) -> u64 {
         self.window.highest()
     }
 
     /// Its algorithms.
-    #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }

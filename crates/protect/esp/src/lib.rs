@@ -1,10 +1,9 @@
 //! ESP security associations (RFC 4303) without sockets: IP packets in, ESP packets out, and back.
 //!
 //! An [`Outbound`] SA numbers and seals what it is given, an [`Inbound`] SA opens what arrives and
-//! refuses what it has seen; [`tunnel`] puts whole IP packets between two gateways into them,
-//! [`transport`] protects the payload of a packet between two hosts, each in IP or in UDP (RFC
-//! 3948). Everything happens in the caller's buffer: a packet is read from a device to where its
-//! payload will stand, and nothing is copied or allocated on its way.
+//! refuses what it has seen; [`tunnel`] puts whole IP packets between two gateways into them. The
+//! socket writes the headers in front of ESP. Everything happens in the caller's buffer: a packet is
+//! read from a device to where its payload will stand, and nothing is copied or allocated on its way.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,13 +38,11 @@ mod ip;
 mod outbound;
 mod replay;
 mod suite;
-pub mod transport;
 pub mod tunnel;
 
 pub use cipher::{Associated, Opening, Sealing};
 pub use error::{OpenError, SealError, Unusable};
 pub use inbound::{Inbound, Opened};
-pub use ip::Carrier;
 pub use outbound::Outbound;
 pub use suite::{SequenceNumbers, Suite};
 

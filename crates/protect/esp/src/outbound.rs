@@ -45,13 +45,11 @@ impl Outbound {
     }
 
     /// Number of the last packet; zero before the first.
-    #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
     /// Number of packets it can still seal.
-    #[must_use]
     pub fn remaining(&self) -> u64 {
         let last = match self.numbers {
             SequenceNumbers::Bits32 => u64::from(u32::MAX),
@@ -61,13 +59,11 @@ impl Outbound {
     }
 
     /// Its algorithms.
-    #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
     /// Bytes in front of the payload.
-    #[must_use]
     pub fn headroom(&self) -> usize {
         self.suite.headroom()
     }

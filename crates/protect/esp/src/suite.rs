@@ -145,14 +145,12 @@ impl Suite {
     }
 
     /// Bytes of its keys: of the cipher with its salt, and of the integrity algorithm.
-    #[must_use]
     pub fn keys(self) -> (usize, usize) {
         let (key, salt) = self.encryption.key();
         (key + salt, self.integrity.map_or(0, Integrity::key))
     }
 
     /// Bytes of initialization vector, of a block that content is padded to, and of integrity check value.
-    #[must_use]
     pub fn framing(self) -> (usize, usize, usize) {
         (self.iv, self.block, self.icv)
     }
@@ -164,14 +162,12 @@ impl Suite {
 
     /// Bytes of keys that one direction takes from KEYMAT: encryption key, salt, integrity key (RFC
     /// 7296, section 2.17).
-    #[must_use]
     pub fn key_material(self) -> usize {
         let (encryption, integrity) = self.keys();
         encryption + integrity
     }
 
     /// Bytes in front of the payload: SPI, sequence number and initialization vector.
-    #[must_use]
     pub fn headroom(self) -> usize {
         HEADER + self.iv
     }

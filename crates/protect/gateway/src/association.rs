@@ -178,7 +178,6 @@ struct Counts {
 
 impl Association {
     /// For a function that has opened an association with these stream counts.
-    #[must_use]
     pub fn initiator(token: Token, streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
         let mut association = Self::new(Side::Initiator, carriage, patience, now);
         association.has_streams(streams);
@@ -193,7 +192,6 @@ impl Association {
     }
 
     /// For a carrier that a peer node has begun.
-    #[must_use]
     pub fn responder(carriage: Carriage, patience: Patience, now: Instant) -> Self {
         Self::new(Side::Responder, carriage, patience, now)
     }
@@ -242,7 +240,6 @@ impl Association {
 
     /// Next step for the function's socket. [`Association::command_done`] follows, also where that
     /// takes a while.
-    #[must_use]
     pub fn command(&self) -> Option<&Command> {
         self.commands.front()
     }
@@ -272,7 +269,6 @@ impl Association {
     }
 
     /// Octets for the carrier; [`Association::output_taken`] follows.
-    #[must_use]
     pub fn output(&self) -> &[u8] {
         match self.link {
             Link::Down(_) => &[],
@@ -315,7 +311,6 @@ impl Association {
 
     /// The end, once there is one. The remaining work is in [`Association::command`] and
     /// [`Association::output`].
-    #[must_use]
     pub fn end(&self) -> Option<End> {
         let ending = self.end.clone()?;
         let totals = self.totals();
@@ -323,7 +318,6 @@ impl Association {
     }
 
     /// Its messages so far.
-    #[must_use]
     pub const fn totals(&self) -> Totals {
         let mut totals = self.totals;
         totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
@@ -341,7 +335,6 @@ impl Association {
     }
 
     /// Which function opened it.
-    #[must_use]
     pub const fn side(&self) -> Side {
         self.side
     }
@@ -360,7 +353,6 @@ impl Association {
 
     /// Stream counts of the function's association, also after its end; none where it was never
     /// established.
-    #[must_use]
     pub const fn streams(&self) -> Option<Streams> {
         self.known
     }
@@ -371,7 +363,6 @@ impl Association {
     }
 
     /// Octets held for the function and for the peer.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.used - self.owed + self.kept()
     }

@@ -17,7 +17,6 @@ impl Cause {
     pub const USER_INITIATED_ABORT: u16 = 12;
 
     /// A cause of this code. Control characters become spaces, and the text ends after 256 octets.
-    #[must_use]
     pub fn new(code: u16, text: &str) -> Self {
         let mut kept = String::new();
         for letter in text.chars() {
@@ -36,13 +35,11 @@ impl Cause {
     }
 
     /// The cause code on the wire; 0 where the ABORT had none, or none was received.
-    #[must_use]
     pub const fn code(&self) -> u16 {
         self.code
     }
 
     /// The sentence: at most 256 octets, on one line.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -202,7 +202,6 @@ impl PathState {
     ];
 
     /// The state in a word, for logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Available => "available",

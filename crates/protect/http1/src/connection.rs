@@ -133,7 +133,6 @@ impl<T> Stream<T> {
 
 impl<T> Connection<T> {
     /// One that has carried nothing.
-    #[must_use]
     pub fn new(role: Role, bounds: Bounds) -> Self {
         Self {
             role,
@@ -159,7 +158,6 @@ impl<T> Connection<T> {
     }
 
     /// Bytes to be written.
-    #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.out[self.written..]
     }
@@ -217,7 +215,6 @@ impl<T> Connection<T> {
     }
 
     /// Number of open streams: none or one.
-    #[must_use]
     pub fn open_streams(&self) -> usize {
         usize::from(self.stream.is_some())
     }
@@ -229,7 +226,6 @@ impl<T> Connection<T> {
     }
 
     /// Bytes of bodies that wait for their reader.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         let held = self.stream.as_ref().and_then(|stream| stream.held.as_ref());
         held.map_or(0, Held::size)

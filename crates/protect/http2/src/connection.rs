@@ -199,7 +199,6 @@ struct Theirs {
 
 impl<T> Connection<T> {
     /// One whose opening waits to be written.
-    #[must_use]
     pub fn new(role: Role, bounds: Bounds) -> Self {
         let mut out = Vec::new();
         let push = match role {
@@ -256,7 +255,6 @@ impl<T> Connection<T> {
     }
 
     /// Bytes to be written.
-    #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.out[self.written..]
     }
@@ -318,13 +316,11 @@ impl<T> Connection<T> {
     }
 
     /// Number of open streams.
-    #[must_use]
     pub fn open_streams(&self) -> usize {
         self.streams.open
     }
 
     /// Bytes of heads and bodies that wait for readers.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.streams.waiting
     }
@@ -360,13 +356,11 @@ impl<T> Connection<T> {
     }
 
     /// The number of streams of ours that the peer allows at once.
-    #[must_use]
     pub fn streams_at_most(&self) -> usize {
         self.theirs.streams as usize
     }
 
     /// The code of the peer's GOAWAY.
-    #[must_use]
     pub fn away(&self) -> Option<Code> {
         self.away
     }

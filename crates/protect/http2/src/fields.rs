@@ -29,7 +29,6 @@ struct Span {
 
 impl Fields {
     /// An empty list.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,7 +95,6 @@ impl Fields {
     }
 
     /// Size of the list: names, values and 32 bytes for each field (RFC 9113, section 6.5.2).
-    #[must_use]
     pub fn size(&self) -> usize {
         self.text.len() + 32 * self.spans.len()
     }
@@ -131,7 +129,6 @@ impl Fields {
     }
 
     /// Number of fields.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }

@@ -70,7 +70,6 @@ impl Cookies {
 
 impl Acceptor {
     /// One for IKE_SAs of this configuration.
-    #[must_use]
     pub fn new(config: Arc<Config>, random: &mut dyn Random) -> Self {
         Self::with(config, Cookies::new(random))
     }

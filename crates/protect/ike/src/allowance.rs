@@ -23,7 +23,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// All of it.
-    #[must_use]
     pub fn new(pace: Pace, now: Instant) -> Self {
         Self {
             pace,

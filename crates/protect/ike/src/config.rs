@@ -133,7 +133,6 @@ pub struct Lifetime {
 
 impl Lifetime {
     /// One after which an SA is replaced, and a tenth of it to do so.
-    #[must_use]
     pub fn of(rekey: Duration) -> Self {
         Self {
             rekey,

@@ -93,7 +93,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint that accepts no peer yet.
-    #[must_use]
     pub fn new(half_open: HalfOpen) -> Self {
         Self {
             accepts: HashMap::new(),
@@ -158,7 +157,6 @@ impl Endpoint {
     }
 
     /// Number of IKE_SAs that have not ended, and number of half-open ones.
-    #[must_use]
     pub fn count(&self) -> (usize, usize) {
         (self.held.len(), self.by_first.len())
     }
@@ -218,7 +216,6 @@ impl Endpoint {
     }
 
     /// Time at which to call [`Self::handle_timeout`], unless a datagram is received before.
-    #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
     }

@@ -320,7 +320,6 @@ impl IkeSa {
     }
 
     /// The SPIs of initiator and responder; the latter is zero until it is known.
-    #[must_use]
     pub fn spis(&self) -> (u64, u64) {
         (self.spis[0], self.spis[1])
     }
@@ -332,20 +331,17 @@ impl IkeSa {
 
     /// Number of retransmissions of the request on its way: one or more mean that the peer has not
     /// answered in time.
-    #[must_use]
     pub fn sent_again(&self) -> u32 {
         self.outgoing.as_ref().map_or(0, |outgoing| outgoing.sent_again)
     }
 
     /// Number of datagrams accepted from the peer. Those that an attacker with the SPIs can send
     /// are not counted.
-    #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
     /// Its sockets.
-    #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends
     }

@@ -39,7 +39,6 @@ impl Prf {
     }
 
     /// Bytes of its output, and of the keys it is used with.
-    #[must_use]
     pub fn length(self) -> usize {
         self.algorithm().tag_len()
     }

@@ -21,7 +21,6 @@ pub struct Selector {
 
 impl Selector {
     /// Everything from or to these addresses.
-    #[must_use]
     pub fn of(first: IpAddr, last: IpAddr) -> Self {
         Self {
             protocol: 0,
@@ -129,7 +128,6 @@ pub struct Order {
 
 impl Order {
     /// Order of the ends of a CHILD_SA, independent of which end is this one.
-    #[must_use]
     pub fn between(one: &[Selector], other: &[Selector]) -> Self {
         let has_ports = |end: &[Selector]| end.iter().any(Selector::has_ports);
         let lowest = |end: &[Selector]| end.iter().map(|selector| selector.addresses.0).min();

@@ -88,7 +88,6 @@ pub enum Revocation {
 impl Anchors {
     /// Trusts these certificates of authorities, in DER, within their dates. One that cannot be
     /// read, or is none of an authority, is trusted for nothing.
-    #[must_use]
     pub fn new(certificates: Vec<Vec<u8>>, time: UnixTime) -> Self {
         let mut trusted = TrustAnchors::default();
         let authorities: Vec<_> = certificates.iter().filter(|der| trusted.add(der).is_ok()).collect();

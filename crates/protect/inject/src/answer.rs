@@ -60,7 +60,6 @@ impl Answer {
     }
 
     /// Namespace and name of the pod; what its name begins with, where the API server has not given it one yet.
-    #[must_use]
     pub fn about(&self) -> &str {
         &self.about
     }
@@ -72,7 +71,6 @@ impl Answer {
     }
 
     /// Sentences for the client that made the request.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -84,7 +82,6 @@ impl Answer {
     }
 
     /// The reason why it does not.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match &self.verdict {
             Verdict::Refused(reason) | Verdict::Malformed(reason) => Some(reason),
@@ -93,7 +90,6 @@ impl Answer {
     }
 
     /// The answer as an AdmissionReview, JSON.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut response = json!({ "uid": self.uid, "allowed": self.is_allowed() });
         match &self.verdict {

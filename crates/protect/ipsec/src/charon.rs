@@ -105,7 +105,6 @@ impl Charon {
     }
 
     /// Parses the answers to `version`, `stats` and `get-algorithms`.
-    #[must_use]
     pub fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
         let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
             algorithms.section(section).into_iter().flat_map(move |named| {
@@ -134,7 +133,6 @@ impl Charon {
     }
 
     /// Its name and version, for messages.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self.engine {
             IkeEngine::Strongswan => format!("strongSwan {}", self.version),
@@ -143,7 +141,6 @@ impl Charon {
     }
 
     /// The ESP implementation that charon uses.
-    #[must_use]
     pub fn esp(&self) -> Kernel {
         if self.has_libipsec() {
             Kernel::Libipsec
@@ -155,7 +152,6 @@ impl Charon {
     }
 
     /// Target that links are rendered for.
-    #[must_use]
     pub fn means(&self) -> Means {
         match self.esp() {
             Kernel::Libipsec => Means::LIBIPSEC,

@@ -40,7 +40,6 @@ impl Drops {
     }
 
     /// Each by its name in metrics.
-    #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 3] {
         [
             ("replayed", self.replayed),
@@ -201,7 +200,6 @@ pub struct Link {
 
 impl Counted {
     /// Nothing yet, of every IPsec link of `node`.
-    #[must_use]
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         let links = deployment.ipsec_links(node).map(|(peer, interface, link)| Link {
             peer: peer.name.to_string(),

@@ -153,7 +153,6 @@ impl Echo {
     }
 
     /// Payload of the question behind its IP header, for UDP behind that of UDP.
-    #[must_use]
     pub fn question(&self) -> Vec<u8> {
         let nonce = self.nonce.to_be_bytes();
         let [kind, _] = self.types();

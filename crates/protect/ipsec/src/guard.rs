@@ -42,7 +42,6 @@ pub enum By {
 
 impl By {
     /// In messages and JSON.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nftables(_) => "nftables",
@@ -93,7 +92,6 @@ pub enum GuardState {
 
 impl Guard {
     /// The rules for every IPsec link of `node`.
-    #[must_use]
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         Self {
             node: node.to_owned(),
@@ -157,7 +155,6 @@ impl Guard {
     }
 
     /// For those who look at them again and again.
-    #[must_use]
     pub fn monitor(&self) -> GuardMonitor<'_> {
         GuardMonitor::new(self)
     }

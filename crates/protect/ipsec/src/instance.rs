@@ -168,13 +168,11 @@ impl Instance {
     }
 
     /// Its VICI socket.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.join(SOCKET)
     }
 
     /// Its log.
-    #[must_use]
     pub fn log(&self) -> PathBuf {
         self.directory.join(LOG)
     }

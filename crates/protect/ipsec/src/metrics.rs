@@ -1,11 +1,11 @@
 //! Metrics of the watch in Prometheus' format.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Cause, Direction, Refuser, SaRefused, Verdict};
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -16,235 +16,83 @@ use crate::drops;
 use crate::guard::Dropped;
 use crate::watch::{Parted, Sighting};
 
-/// Counters of a watch. Their label values are names of the deployment file and stable words: their number is bounded by it.
-#[derive(Debug)]
-pub struct Metrics {
-    registry: Registry,
-    sas: Family<Labels, Counter<u64, AtomicU64>>,
-    breaches: Family<Breached, Counter<u64, AtomicU64>>,
-    taken_down: Counter<u64, AtomicU64>,
-    ike_established: Gauge<i64, AtomicI64>,
-    child_installed: Gauge<i64, AtomicI64>,
-    connected: Gauge<i64, AtomicI64>,
-    ended: Family<EndedBy, Counter<u64, AtomicU64>>,
-    refusals: Family<RefusedBy, Counter<u64, AtomicU64>>,
-    no_answer: Family<Of, Gauge<i64, AtomicI64>>,
-    authenticated: Family<Of, Gauge<i64, AtomicI64>>,
-    not_after: Family<File, Gauge<i64, AtomicI64>>,
-    older_lists: Gauge<i64, AtomicI64>,
-    reload_pending: Gauge<i64, AtomicI64>,
-    guarded: Gauge<i64, AtomicI64>,
-    guard_restored: Counter<u64, AtomicU64>,
-    guard_dropped: Family<Kept, Counter<u64, AtomicU64>>,
-    esp_dropped: Family<NotLetThrough, Counter<u64, AtomicU64>>,
-    host_xfrm: Family<Named, Counter<u64, AtomicU64>>,
-    userspace_dropped: Family<Why, Counter<u64, AtomicU64>>,
-    userspace_routed: Gauge<i64, AtomicI64>,
-    userspace_rerouted: Counter<u64, AtomicU64>,
+bartizan_registry::metric_families! {
+    /// Counters of a watch. Their label values are names of the deployment file and stable words: their number is bounded by it.
+    #[derive(Debug)]
+    pub struct Metrics {
+        sas: Family<Labels, Counter>;
+            "sas", "IKE_SAs and CHILD_SAs seen, by what keyed them and what the policy says";
+        breaches: Family<Breached, Counter>; "breaches", "SAs that broke their policy";
+        taken_down: Counter; "taken_down", "SAs that broke their policy and are gone";
+        ike_established: Gauge; "ike_sas_established", "IKE_SAs that are established";
+        child_installed: Gauge; "child_sas_installed", "CHILD_SAs that are installed";
+        guarded: Gauge;
+            "guard_installed", "1 while packets of the links that no SA protects are dropped";
+        connected: Gauge; "charon_connected", "1 while the watch sees charon";
+        ended: Family<EndedBy, Counter>; "sas_ended", "IKE_SAs and CHILD_SAs that ended, and why";
+        refusals: Family<RefusedBy, Counter>;
+            "refusals", "Set-ups, re-authentications and rekeys that did not come about";
+        no_answer: Family<Of, Gauge>;
+            "no_answer_since_seconds",
+            "Since when the peer of a link gives no answer, in seconds since 1970; 0 while it does";
+        authenticated: Family<Of, Gauge>;
+            "authenticated_since_seconds",
+            "When both ends of a link authenticated each other last, in seconds since 1970: rekeys do not renew it; 0 while it is down";
+        not_after: Family<File, Gauge>;
+            "certificate_not_after_seconds",
+            "When the node's certificate, and its revocation lists, end, in seconds since 1970";
+        older_lists: Gauge;
+            "older_revocation_lists",
+            "Revocation lists of the node's file that are refused, as newer ones were seen before";
+        reload_pending: Gauge;
+            "reload_pending", "1 while files that have changed are not in effect, as their reload failed";
+        guard_restored: Counter;
+            "guard_restored",
+            "Times that rules which keep packets from leaving unencrypted were gone and were installed again";
+        guard_dropped: Family<Kept, Counter>;
+            "guard_dropped",
+            "Packets of a link that the guard dropped, since its rules were installed: no SA of the link protected them";
+        esp_dropped: Family<NotLetThrough, Counter>;
+            "esp_dropped", "ESP packets that arrived in the SAs of a link and that the kernel dropped";
+        host_xfrm: Family<Named, Counter>;
+            "host_xfrm",
+            "The kernel's own counters (/proc/net/xfrm_stat) of this network namespace, of whatever link, SA or policy, ours or not";
+        userspace_dropped: Family<Why, Counter>;
+            "userspace_dropped", "Packets that the engine dropped where it does ESP itself, and why";
+        userspace_routed: Gauge;
+            "userspace_routing_installed",
+            "1 while the device, rules and routes of ESP in user space are as the engine installed them";
+        userspace_rerouted: Counter;
+            "userspace_routing_restored",
+            "Times that the device, rules or routes of ESP in user space were lost and were installed again";
+    }
+    and { registry: Registry }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kept {
-    link: String,
-    direction: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct NotLetThrough {
-    peer: String,
-    interface: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Named {
-    counter: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Why {
-    reason: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
-    kind: &'static str,
-    peer: String,
-    cause: &'static str,
-    keyed_by: String,
-    verdict: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Breached {
-    peer: String,
-    reason: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EndedBy {
-    kind: &'static str,
-    peer: String,
-    why: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusedBy {
-    peer: String,
-    direction: &'static str,
-    by: &'static str,
-    reason: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Of {
-    link: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct File {
-    file: &'static str,
+bartizan_registry::label_sets! {
+    Kept { link: String, direction: &'static str }
+    NotLetThrough { peer: String, interface: &'static str, reason: &'static str }
+    Named { counter: String }
+    Why { reason: String }
+    Labels { kind: &'static str, peer: String, cause: &'static str, keyed_by: String, verdict: &'static str }
+    Breached { peer: String, reason: String }
+    EndedBy { kind: &'static str, peer: String, why: &'static str }
+    RefusedBy { peer: String, direction: &'static str, by: &'static str, reason: String }
+    Of { link: String }
+    File { file: &'static str }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("bartizan_ipsec");
-        let metrics = Self {
-            sas: Family::default(),
-            breaches: Family::default(),
-            taken_down: Counter::default(),
-            ike_established: Gauge::default(),
-            child_installed: Gauge::default(),
-            connected: Gauge::default(),
-            ended: Family::default(),
-            refusals: Family::default(),
-            no_answer: Family::default(),
-            authenticated: Family::default(),
-            not_after: Family::default(),
-            older_lists: Gauge::default(),
-            reload_pending: Gauge::default(),
-            guarded: Gauge::default(),
-            guard_restored: Counter::default(),
-            guard_dropped: Family::default(),
-            esp_dropped: Family::default(),
-            host_xfrm: Family::default(),
-            userspace_dropped: Family::default(),
-            userspace_routed: Gauge::default(),
-            userspace_rerouted: Counter::default(),
-            registry: Registry::default(),
-        };
-        registry.register(
-            "sas",
-            "IKE_SAs and CHILD_SAs seen, by what keyed them and what the policy says",
-            metrics.sas.clone(),
-        );
-        registry.register("breaches", "SAs that broke their policy", metrics.breaches.clone());
-        registry.register(
-            "taken_down",
-            "SAs that broke their policy and are gone",
-            metrics.taken_down.clone(),
-        );
-        for (name, help, gauge) in [
-            (
-                "ike_sas_established",
-                "IKE_SAs that are established",
-                &metrics.ike_established,
-            ),
-            (
-                "child_sas_installed",
-                "CHILD_SAs that are installed",
-                &metrics.child_installed,
-            ),
-            (
-                "guard_installed",
-                "1 while packets of the links that no SA protects are dropped",
-                &metrics.guarded,
-            ),
-        ] {
-            registry.register(name, help, gauge.clone());
-        }
-        registry.register(
-            "charon_connected",
-            "1 while the watch sees charon",
-            metrics.connected.clone(),
-        );
-        registry.register(
-            "sas_ended",
-            "IKE_SAs and CHILD_SAs that ended, and why",
-            metrics.ended.clone(),
-        );
-        registry.register(
-            "refusals",
-            "Set-ups, re-authentications and rekeys that did not come about",
-            metrics.refusals.clone(),
-        );
-        registry.register(
-            "no_answer_since_seconds",
-            "Since when the peer of a link gives no answer, in seconds since 1970; 0 while it does",
-            metrics.no_answer.clone(),
-        );
-        registry.register(
-            "authenticated_since_seconds",
-            "When both ends of a link authenticated each other last, in seconds since 1970: rekeys do not renew it; 0 while it is down",
-            metrics.authenticated.clone(),
-        );
-        registry.register(
-            "certificate_not_after_seconds",
-            "When the node's certificate, and its revocation lists, end, in seconds since 1970",
-            metrics.not_after.clone(),
-        );
-        registry.register(
-            "older_revocation_lists",
-            "Revocation lists of the node's file that are refused, as newer ones were seen before",
-            metrics.older_lists.clone(),
-        );
-        registry.register(
-            "reload_pending",
-            "1 while files that have changed are not in effect, as their reload failed",
-            metrics.reload_pending.clone(),
-        );
-        registry.register(
-            "guard_restored",
-            "Times that rules which keep packets from leaving unencrypted were gone and were installed again",
-            metrics.guard_restored.clone(),
-        );
-        registry.register(
-            "guard_dropped",
-            "Packets of a link that the guard dropped, since its rules were installed: no SA of the link protected them",
-            metrics.guard_dropped.clone(),
-        );
-        registry.register(
-            "esp_dropped",
-            "ESP packets that arrived in the SAs of a link and that the kernel dropped",
-            metrics.esp_dropped.clone(),
-        );
-        registry.register(
-            "host_xfrm",
-            "The kernel's own counters (/proc/net/xfrm_stat) of this network namespace, of whatever link, SA or policy, ours or not",
-            metrics.host_xfrm.clone(),
-        );
-        registry.register(
-            "userspace_dropped",
-            "Packets that the engine dropped where it does ESP itself, and why",
-            metrics.userspace_dropped.clone(),
-        );
-        registry.register(
-            "userspace_routing_installed",
-            "1 while the device, rules and routes of ESP in user space are as the engine installed them",
-            metrics.userspace_routed.clone(),
-        );
-        registry.register(
-            "userspace_routing_restored",
-            "Times that the device, rules or routes of ESP in user space were lost and were installed again",
-            metrics.userspace_rerouted.clone(),
-        );
+        let metrics = Self::unregistered();
+        metrics.register(&mut registry);
         Self { registry, ..metrics }
     }
 }
 
 impl Metrics {
     /// All of it in the text format of Prometheus (OpenMetrics).
-    #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
@@ -418,7 +266,7 @@ impl Metrics {
 }
 
 /// Sets a counter to an external count. It begins anew when that does.
-fn set(counter: &Counter<u64, AtomicU64>, count: u64) {
+fn set(counter: &Counter, count: u64) {
     counter.inner().store(count, Ordering::Relaxed);
 }
 

@@ -40,7 +40,6 @@ pub struct Proposal {
 
 impl Proposal {
     /// Reads a proposal. Nothing is refused: what is not known is kept as [`Proposal::unknown`].
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let text: String = text.trim().chars().take(LONGEST).collect();
         let mut proposal = Self {
@@ -102,7 +101,6 @@ impl Proposal {
 
     /// The weakest that a peer can choose from it: none where each choice holds a quantum-safe method, else the classical methods
     /// that remain.
-    #[must_use]
     pub fn classical_choice(&self) -> Option<Vec<IkeAlgorithm>> {
         if !self.has_key_exchange() {
             return None;

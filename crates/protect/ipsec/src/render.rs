@@ -51,7 +51,6 @@ impl Means {
     };
 
     /// Those of a daemon on a kernel that does ESP.
-    #[must_use]
     pub const fn of(engine: IkeEngine) -> Self {
         Self { engine, ..Self::KERNEL }
     }
@@ -73,7 +72,6 @@ pub enum RenderError {
 
 impl RenderError {
     /// The next step for the operator.
-    #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Authentication { .. } => {
@@ -136,14 +134,12 @@ impl Connection {
     }
 
     /// Time after which this end authenticates its peer anew.
-    #[must_use]
     pub fn reauthentication(&self) -> Option<Duration> {
         let seconds = self.ike.number("reauth_time").filter(|seconds| *seconds > 0);
         seconds.map(Duration::from_secs)
     }
 
     /// The message of `load-conn`.
-    #[must_use]
     pub fn load(&self) -> Message {
         let children = match self.offload {
             Offload::No => self.child.clone(),
@@ -161,7 +157,6 @@ impl Connection {
     }
 
     /// The message of `unload-conn`.
-    #[must_use]
     pub fn unload(&self) -> Message {
         Section::new().with("name", &self.name)
     }

@@ -45,7 +45,6 @@ impl TrafficSelector {
     }
 
     /// As the engine negotiates it.
-    #[must_use]
     pub fn negotiated(&self) -> bartizan_ike::Selector {
         bartizan_ike::Selector {
             protocol: self.protocol.unwrap_or(0),

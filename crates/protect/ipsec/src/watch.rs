@@ -179,7 +179,6 @@ struct Unreported {
 
 impl<'a> Watch<'a> {
     /// A watch over the charon behind `socket`, whose connections are those of `expectations`.
-    #[must_use]
     pub fn new(socket: PathBuf, expectations: &'a Expectations, recorder: Recorder, metrics: &'a Metrics) -> Self {
         Self {
             socket,

@@ -12,7 +12,6 @@ pub struct Sci(pub [u8; 8]);
 
 impl Sci {
     /// Builds it from an address and a port.
-    #[must_use]
     pub fn new(address: [u8; 6], port: u16) -> Self {
         let mut octets = [0; 8];
         octets[..6].copy_from_slice(&address);
@@ -57,7 +56,6 @@ impl An {
     }
 
     /// As a number.
-    #[must_use]
     pub const fn number(self) -> u8 {
         self.0
     }

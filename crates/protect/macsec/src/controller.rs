@@ -46,7 +46,6 @@ enum Slot {
 
 impl Controller {
     /// Opens every link; those that cannot be opened now are tried again. `endpoint` is what exchanges need, where a link has any.
-    #[must_use]
     pub fn new(settings: Vec<Setting>, endpoint: impl Into<Option<Endpoint>>, recorder: Recorder) -> Self {
         let endpoint = endpoint.into();
         let now = clock::now();
@@ -78,7 +77,6 @@ impl Controller {
     }
 
     /// State of the links, in the order of the file.
-    #[must_use]
     pub fn status(&self) -> Vec<Status> {
         let now = clock::now();
         let of = |slot: &Slot| match slot {

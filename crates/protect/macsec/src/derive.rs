@@ -48,7 +48,6 @@ pub struct Binding {
 
 impl Binding {
     /// The context of the exporter: each name behind its length in two octets, then the identifier of the suite.
-    #[must_use]
     pub fn context(&self) -> Vec<u8> {
         let mut context = Vec::new();
         let [client_port, server_port] = &self.ports;
@@ -93,13 +92,11 @@ pub struct Secret(Zeroizing<[u8; SECRET]>);
 
 impl Secret {
     /// Takes the exporter's output.
-    #[must_use]
     pub fn new(exported: Zeroizing<[u8; SECRET]>) -> Self {
         Self(exported)
     }
 
     /// The CAK with its name, where MKA distributes the keys.
-    #[must_use]
     pub fn cak(&self) -> Cak {
         let key: Zeroizing<[u8; mka::CAK]> = expand(&self.0, b"mka cak", &[]);
         Cak::of(&key, *expand::<{ mka::CKN }>(&self.0, b"mka ckn", &[]))
@@ -134,7 +131,6 @@ pub struct Chain {
 
 impl Chain {
     /// The number of the key that [`Chain::take`] gives next, from 0.
-    #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }

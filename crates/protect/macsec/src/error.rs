@@ -118,7 +118,6 @@ pub enum Error {
 
 impl Error {
     /// The next step for the operator.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotPermitted { .. } => "run it as root, in the network namespace of the port".to_owned(),

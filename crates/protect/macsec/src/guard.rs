@@ -86,7 +86,6 @@ pub struct Dropped {
 
 impl Guard {
     /// The rules for every MACsec link of `node`.
-    #[must_use]
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         let links = deployment.macsec_links(node);
         let ports = links.filter_map(|(_, interface, link)| {

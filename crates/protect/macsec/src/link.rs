@@ -182,7 +182,7 @@ impl Link {
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,
-            seen: status::Seen::new(),
+            seen: status::Seen::default(),
             refusals: Refusals::default(),
             listening: Listening::default(),
         })
@@ -201,7 +201,6 @@ impl Link {
     }
 
     /// Settings of the link.
-    #[must_use]
     pub fn setting(&self) -> &Setting {
         &self.setting
     }
@@ -248,7 +247,6 @@ impl Link {
     }
 
     /// Its socket, to wait for frames. None if no keys are exchanged.
-    #[must_use]
     pub fn socket(&self) -> Option<&FrameSocket> {
         let exchange = self.exchange.as_ref().map(|(_, socket)| socket);
         exchange.or(self.eap.as_ref().map(|port| &port.socket))

@@ -53,7 +53,6 @@ pub enum Message {
 
 impl Message {
     /// Asks for a key to be installed.
-    #[must_use]
     pub fn install(generation: u64, an: An, key: KeyId) -> Self {
         Self::Install {
             generation,
@@ -63,7 +62,6 @@ impl Message {
     }
 
     /// As it is sent.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let text = serde_json::to_vec(self).expect("a message has no map with keys that are no text");
         let mut encoded = u16::try_from(text.len()).unwrap_or(u16::MAX).to_be_bytes().to_vec();

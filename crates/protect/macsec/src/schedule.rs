@@ -224,7 +224,6 @@ struct Receiving {
 
 impl Schedule {
     /// Schedule of one end, which sends on the channel `own` in this direction.
-    #[must_use]
     pub fn new(terms: Terms, suite: &'static MacsecSuite, direction: Direction, own: Sci) -> Self {
         Self {
             terms,
@@ -245,7 +244,6 @@ impl Schedule {
     }
 
     /// When the keys that are installed now end, whatever a successor of this process knows.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let key = self.sending.current.as_ref();
         let key = key.and_then(|current| current.since.checked_add(self.terms.lifetime));
@@ -253,7 +251,6 @@ impl Schedule {
     }
 
     /// When the peer last proved itself, and when all keys end unless it does again.
-    #[must_use]
     pub const fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
         (self.authenticated, self.ends)
     }
@@ -380,7 +377,6 @@ impl Schedule {
     }
 
     /// When [`Schedule::passed`] is to be called at the latest; none where nothing is waited for.
-    #[must_use]
     pub fn wake(&self) -> Option<Instant> {
         let Sending { current, offered, .. } = &self.sending;
         let retiring = self.sending.retiring.values().chain(self.receiving.retiring.values());

@@ -74,7 +74,6 @@ impl<'a> Segment<'a> {
     }
 
     /// As it is sent.
-    #[must_use]
     pub fn write(&self) -> Vec<u8> {
         let kind = match self.from {
             From::Client => FROM_CLIENT,

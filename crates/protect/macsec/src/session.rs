@@ -84,7 +84,6 @@ impl Session {
     }
 
     /// Waits for what a peer begins.
-    #[must_use]
     pub fn accept(accepting: Accepting, conversation: u64, mtu: u32, now: Instant) -> Self {
         Self {
             stream: Stream::new(From::Server, conversation, mtu),
@@ -96,7 +95,6 @@ impl Session {
     }
 
     /// The number of its conversation.
-    #[must_use]
     pub const fn conversation(&self) -> u64 {
         self.stream.conversation()
     }
@@ -108,7 +106,6 @@ impl Session {
     }
 
     /// When it began.
-    #[must_use]
     pub const fn began(&self) -> Instant {
         self.began
     }
@@ -162,7 +159,6 @@ impl Session {
     }
 
     /// When [`Session::poll`] is to be called at the latest.
-    #[must_use]
     pub fn wake(&self) -> Option<Instant> {
         let handshake = (!self.established).then(|| self.began + HANDSHAKE);
         self.stream.wake().into_iter().chain(handshake).min()

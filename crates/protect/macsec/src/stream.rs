@@ -51,7 +51,6 @@ pub struct Stream {
 
 impl Stream {
     /// One end; `mtu` is how many octets a frame's payload may have.
-    #[must_use]
     pub fn new(from: From, conversation: u64, mtu: u32) -> Self {
         let mtu = usize::try_from(mtu).unwrap_or(usize::MAX).min(9000);
         Self {
@@ -70,7 +69,6 @@ impl Stream {
     }
 
     /// Its number.
-    #[must_use]
     pub const fn conversation(&self) -> u64 {
         self.conversation
     }
@@ -178,7 +176,6 @@ impl Stream {
     }
 
     /// When [`Stream::poll`] is to be called at the latest.
-    #[must_use]
     pub fn wake(&self) -> Option<Instant> {
         self.again_at
     }

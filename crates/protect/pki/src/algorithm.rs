@@ -38,7 +38,6 @@ impl Algorithm {
     ];
 
     /// The name used on the command line and in the records: `ml-dsa-65`, `ecdsa-p256`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::MlDsa44 => "ml-dsa-44",
@@ -87,7 +86,6 @@ impl Algorithm {
 
     /// Identifier of a signature by such a key in an AlgorithmIdentifier; its parameters are absent
     /// (RFC 5758, RFC 8410, RFC 9881).
-    #[must_use]
     pub fn signature_oid(self) -> ObjectIdentifier {
         match self {
             Self::MlDsa44 => oid::ML_DSA_44,

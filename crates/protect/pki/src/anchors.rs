@@ -77,13 +77,11 @@ impl TrustAnchors {
     }
 
     /// The anchors, whatever their dates: names and keys of those whose chains may be trusted.
-    #[must_use]
     pub fn all(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
     }
 
     /// First and last second of each.
-    #[must_use]
     pub fn validities(&self) -> Vec<(SystemTime, SystemTime)> {
         let moment = |seconds: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         let both = self.validities.iter();

@@ -91,7 +91,6 @@ impl Authority {
     }
 
     /// The issuing key, for [`Authority::open_again`].
-    #[must_use]
     pub fn opened_key(&self) -> OpenedKey {
         OpenedKey(self.key.clone())
     }
@@ -126,20 +125,17 @@ impl Authority {
     }
 
     /// The root that signs.
-    #[must_use]
     pub fn root(&self) -> &Certificate {
         &self.root.certificate
     }
 
     /// The roots that relying parties are given, PEM: the one that signs, then the next one and
     /// those of before whose certificates are in use.
-    #[must_use]
     pub fn roots_pem(&self) -> String {
         self.trusted().pem()
     }
 
     /// The same.
-    #[must_use]
     pub fn roots(&self) -> Vec<Certificate> {
         self.trusted().roots().to_vec()
     }
@@ -155,13 +151,11 @@ impl Authority {
     }
 
     /// The intermediate's certificate, where there is one.
-    #[must_use]
     pub fn intermediate(&self) -> Option<&Certificate> {
         self.intermediate.as_ref().map(|entry| &entry.certificate)
     }
 
     /// Kind of the key that signs network functions' certificates.
-    #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.key.algorithm()
     }

@@ -87,43 +87,36 @@ impl Certificate {
     }
 
     /// The certificate, DER.
-    #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
     /// The certificate as a PEM text.
-    #[must_use]
     pub fn to_pem(&self) -> String {
         to_pem("CERTIFICATE", &self.der)
     }
 
     /// Its serial number in hexadecimal, whatever authority gave it.
-    #[must_use]
     pub fn serial_number(&self) -> &str {
         &self.serial_number
     }
 
     /// The subject's distinguished name.
-    #[must_use]
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
     /// The issuer's distinguished name.
-    #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
     /// The certified key.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public_key
     }
 
     /// Kind of the certified key.
-    #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.public_key.algorithm()
     }
@@ -136,25 +129,21 @@ impl Certificate {
     }
 
     /// The subject alternative names, as OpenSSL writes them: `DNS:nrf.5gc`, `IP:10.0.0.2`.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// The network function types (RFC 9310).
-    #[must_use]
     pub fn functions(&self) -> &[String] {
         &self.functions
     }
 
     /// Its profile, by its extended key usage.
-    #[must_use]
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
     /// Its serial number, where it is of the size that this authority gives.
-    #[must_use]
     pub fn serial(&self) -> Option<Serial> {
         self.serial
     }
@@ -173,13 +162,11 @@ impl Certificate {
     }
 
     /// First second of validity.
-    #[must_use]
     pub fn not_before(&self) -> SystemTime {
         system_time(self.not_before)
     }
 
     /// Last second of validity.
-    #[must_use]
     pub fn not_after(&self) -> SystemTime {
         system_time(self.not_after)
     }

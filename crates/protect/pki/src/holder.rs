@@ -41,25 +41,21 @@ pub struct Holder<'a> {
 
 impl<'a> Holder<'a> {
     /// The files of `name` in `dir`.
-    #[must_use]
     pub fn new(dir: &'a Path, name: &'a Name) -> Self {
         Self { dir, name }
     }
 
     /// The file of the certificate and those above it.
-    #[must_use]
     pub fn chain_path(&self) -> PathBuf {
         self.dir.join(format!("{}.crt.pem", self.name.as_str()))
     }
 
     /// The file of the key.
-    #[must_use]
     pub fn key_path(&self) -> PathBuf {
         self.dir.join(format!("{}.key.pem", self.name.as_str()))
     }
 
     /// The file of the trust anchors.
-    #[must_use]
     pub fn root_path(&self) -> PathBuf {
         self.dir.join("ca.crt.pem")
     }

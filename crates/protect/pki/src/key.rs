@@ -97,13 +97,11 @@ impl PrivateKey {
     }
 
     /// The PKCS#8 document, DER: for ML-DSA the 54 octets with the seed alone, unless only the expanded key is known.
-    #[must_use]
     pub fn to_pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
 
     /// The key as a PEM text.
-    #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
         encoding::pem(PRIVATE_KEY, &self.pkcs8)
     }
@@ -120,13 +118,11 @@ impl PrivateKey {
     }
 
     /// The public half.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
     /// Kind of the key.
-    #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.public.algorithm
     }
@@ -213,13 +209,11 @@ impl PublicKey {
     }
 
     /// The key as a SubjectPublicKeyInfo, DER.
-    #[must_use]
     pub fn to_spki(&self) -> Vec<u8> {
         rcgen::PublicKeyData::subject_public_key_info(self)
     }
 
     /// Kind of the key.
-    #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
@@ -234,13 +228,11 @@ impl PublicKey {
     }
 
     /// The contents of the SubjectPublicKeyInfo's bit string.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.raw
     }
 
     /// The key identifier of RFC 7093, section 2, method 1: the leftmost 160 bits of the SHA-256 of the bit string.
-    #[must_use]
     pub fn identifier(&self) -> Vec<u8> {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &self.raw);
         digest.as_ref()[..20].to_vec()

@@ -33,7 +33,6 @@ pub struct NfType(String);
 
 impl Name {
     /// The name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -63,7 +62,6 @@ impl FromStr for Name {
 
 impl DnsName {
     /// The name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -195,7 +193,6 @@ impl Serialize for AlternativeName {
 
 impl NfType {
     /// The type as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -206,7 +206,6 @@ impl NewestLists {
     }
 
     /// The file by which they outlive this process.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }

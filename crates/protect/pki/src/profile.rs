@@ -75,7 +75,6 @@ pub enum Profile {
 
 impl Profile {
     /// The word on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NetworkFunction => "nf",

@@ -88,25 +88,21 @@ impl SigningRequest {
     }
 
     /// The key to be certified.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public_key
     }
 
     /// The common name in the request's subject.
-    #[must_use]
     pub fn common_name(&self) -> Option<&str> {
         self.common_name.as_deref()
     }
 
     /// The subject alternative names asked for that a network function may have.
-    #[must_use]
     pub fn names(&self) -> &[AlternativeName] {
         &self.names
     }
 
     /// The names asked for that no certificate of this authority can carry, each with the reason.
-    #[must_use]
     pub fn unusable_names(&self) -> &[String] {
         &self.unusable
     }

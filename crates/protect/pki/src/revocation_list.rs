@@ -136,13 +136,11 @@ impl RevocationList {
     }
 
     /// The list, DER.
-    #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
     /// The same for verification of certificates by webpki.
-    #[must_use]
     pub fn verifiable(&self) -> &Arc<CertRevocationList<'static>> {
         &self.verifiable
     }
@@ -161,7 +159,6 @@ impl RevocationList {
     }
 
     /// `number 3 of 2026-11-29`.
-    #[must_use]
     pub fn named(&self) -> String {
         let day = OffsetDateTime::from(self.this_update).date();
         match self.number.0.as_str() {
@@ -171,7 +168,6 @@ impl RevocationList {
     }
 
     /// The serial numbers on it, of the size that this authority gives.
-    #[must_use]
     pub fn serials(&self) -> Vec<Serial> {
         let Some(list) = list(&self.der) else {
             return Vec::new();
@@ -182,19 +178,16 @@ impl RevocationList {
     }
 
     /// The distinguished name of its authority.
-    #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
     /// Time at which it was signed.
-    #[must_use]
     pub fn this_update(&self) -> SystemTime {
         self.this_update
     }
 
     /// Time at which the next one is due, where it says so.
-    #[must_use]
     pub fn next_update(&self) -> Option<SystemTime> {
         self.next_update
     }

@@ -23,7 +23,6 @@ impl Serial {
     }
 
     /// The 16 octets, most significant first.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }

@@ -88,7 +88,6 @@ impl ForeignCertificate {
     }
 
     /// The certificate, DER.
-    #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }

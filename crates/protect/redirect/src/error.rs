@@ -29,7 +29,6 @@ impl Error {
     }
 
     /// Advice for the operator.
-    #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Configuration { hint, .. } => hint.clone(),

@@ -72,7 +72,6 @@ pub struct Installed {
 
 impl Part {
     /// The word for it in messages and JSON.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Redirect => "redirect",
@@ -95,7 +94,6 @@ impl Part {
 
 impl Installed {
     /// The rules of a plan.
-    #[must_use]
     pub fn new(plan: Plan, options: Options) -> Self {
         let tables = plan.tables(options.strict).into_iter();
         let tables = tables.map(|table| (Part::of(&table), table, OnceLock::new()));
@@ -107,13 +105,11 @@ impl Installed {
     }
 
     /// The plan that they are derived from.
-    #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Input for `nft -f -`, and, as comments, for `ip`.
-    #[must_use]
     pub fn script(&self) -> String {
         let mut script: String = self.tables.iter().map(|(_, table, _)| table.script()).collect();
         for (options, batch) in fence::batches(&self.plan).iter().filter(|_| self.options.fence) {

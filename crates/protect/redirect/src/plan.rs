@@ -110,13 +110,11 @@ impl Plan {
     }
 
     /// The node it is for.
-    #[must_use]
     pub fn node(&self) -> &NodeName {
         &self.node
     }
 
     /// Services that are redirected and guarded.
-    #[must_use]
     pub fn services(&self) -> &[Service] {
         &self.services
     }
@@ -136,7 +134,6 @@ impl Plan {
     }
 
     /// Peers that are neither redirected nor guarded.
-    #[must_use]
     pub fn unprotected_peers(&self) -> &[UnprotectedPeer] {
         &self.unprotected_peers
     }

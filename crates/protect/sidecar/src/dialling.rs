@@ -8,7 +8,7 @@ pub(crate) mod quic;
 pub(crate) mod refusing;
 pub(crate) mod session;
 pub(crate) mod tap;
+#[cfg(test)]
+mod tests;
 pub(crate) mod turns;
 pub(crate) mod warm;
-#[cfg(test)]
-mod wrong_peer;

@@ -70,7 +70,6 @@ impl Error {
     }
 
     /// Advice for the operator.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownNode { known, .. } => Some(format!("nodes with a sidecar are {}", known.join(", "))),

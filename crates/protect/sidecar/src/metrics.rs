@@ -27,32 +27,56 @@ pub(crate) use requests::{Account, Outcome, Requests};
 /// The label of the bound on pending connections.
 pub(crate) const UNAUTHENTICATED: &str = "unauthenticated";
 
-/// Counters and histograms of one sidecar. Cheap to clone: clones count together.
-#[derive(Debug, Clone)]
-pub(crate) struct Metrics {
-    handshakes: Family<HandshakeLabels, Counter>,
-    handshake_failures: Family<PeerReasonLabels, Counter>,
-    handshake_seconds: Family<SideLabels, Histogram, fn() -> Histogram>,
-    hello_retry_requests: Family<SidePeerLabels, Counter>,
-    requests: Family<RequestLabels, Counter>,
-    requests_in_flight: Family<SidePeerLabels, Gauge>,
-    request_seconds: Family<ServiceLabels, Histogram, fn() -> Histogram>,
-    request_own_seconds: Family<ServiceLabels, Histogram, fn() -> Histogram>,
-    problems: Family<PeerReasonLabels, Counter>,
-    retries: Family<PeerReasonLabels, Counter>,
-    bytes: Family<BytesLabels, Counter>,
-    local_connections: Family<LocalLabels, Counter>,
-    limits_reached: Family<LimitLabels, Counter>,
-    rules_installed: Family<RulesLabels, Gauge>,
-    reloads: Family<ResultLabels, Counter>,
-    client_errors: Family<ClientErrorLabels, Counter>,
-    dismissed: Family<PeerReasonLabels, Counter>,
-    associations: Family<AssociationLabels, Counter>,
-    takeovers: Family<PeerReasonLabels, Counter>,
-    association_messages: Family<BytesLabels, Counter>,
-    unacknowledged: Family<SidePeerLabels, Counter>,
-    refusals: Refusals,
+bartizan_registry::metric_families! {
+    /// Counters and histograms of one sidecar. Cheap to clone: clones count together.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Metrics {
+        handshakes: Family<HandshakeLabels, Counter>;
+            "handshakes", "TLS handshakes that ended well, by what was negotiated";
+        handshake_failures: Family<PeerReasonLabels, Counter>;
+            "handshake_failures", "TLS handshakes that did not end well, by reason";
+        handshake_seconds: Histograms<SideLabels>, by Family::new_with_constructor(handshake_histogram);
+            "handshake_seconds", "First byte to the end of a TLS handshake that ended well";
+        hello_retry_requests: Family<SidePeerLabels, Counter>;
+            "hello_retry_requests", "Handshakes that took a second ClientHello";
+        requests: Family<RequestLabels, Counter>;
+            "requests", "Requests on the http2 path, by pair, service and status";
+        requests_in_flight: Family<SidePeerLabels, Gauge>;
+            "requests_in_flight", "Requests under way on the http2 path";
+        request_seconds: Histograms<ServiceLabels>, by Family::new_with_constructor(request_histogram);
+            "request_seconds", "Head of the request read to the end of the response handed on";
+        request_own_seconds: Histograms<ServiceLabels>, by Family::new_with_constructor(own_histogram);
+            "request_own_seconds", "Share of request_seconds that this sidecar took itself";
+        problems: Family<PeerReasonLabels, Counter>;
+            "problems", "Errors answered by this sidecar in place of the producer";
+        retries: Family<PeerReasonLabels, Counter>;
+            "retries", "Requests sent again because the first connection had not processed them";
+        bytes: Family<BytesLabels, Counter>; "tls_plain_bytes", "Bytes of plain text carried over TLS";
+        local_connections: Family<LocalLabels, Counter>;
+            "local_connections", "Connections between the sidecar and its network function";
+        limits_reached: Family<LimitLabels, Counter>;
+            "limits_reached", "Times a bound of the deployment file's limits was reached";
+        rules_installed: Family<RulesLabels, Gauge>;
+            "rules_installed", "Whether the packet filter's rules are installed, as asked every second";
+        client_errors: Family<ClientErrorLabels, Counter>;
+            "client_errors", "Connections of clients that ended in an error of HTTP/2, by error code";
+        dismissed: Family<PeerReasonLabels, Counter>;
+            "connections_dismissed", "Open connections that were closed because their peer would be refused now, by reason";
+        associations: Family<AssociationLabels, Counter>;
+            "associations", "SCTP associations that have ended, by how";
+        takeovers: Family<PeerReasonLabels, Counter>;
+            "association_takeovers",
+            "SCTP associations of the process before this one that were taken over, or why not";
+        association_messages: Family<BytesLabels, Counter>;
+            "association_messages", "User messages of SCTP associations";
+        unacknowledged: Family<SidePeerLabels, Counter>;
+            "association_unacknowledged",
+            "User messages sent that the other function was not known to have acknowledged when the association ended";
+    }
+    and { reloads: Family<ResultLabels, Counter>, refusals: Refusals }
 }
+
+type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
 /// Handshakes that were refused, by the node at the other end: how many, and why the last.
 type Refusals = Arc<Mutex<BTreeMap<String, (u64, &'static str)>>>;
@@ -60,36 +84,14 @@ type Refusals = Arc<Mutex<BTreeMap<String, (u64, &'static str)>>>;
 impl Metrics {
     /// Makes the metrics and registers them.
     pub(crate) fn new(registry: &mut Registry, version: &'static str, module: &'static str) -> Self {
-        let metrics = Self {
-            handshakes: Family::default(),
-            handshake_failures: Family::default(),
-            handshake_seconds: Family::new_with_constructor(handshake_histogram),
-            hello_retry_requests: Family::default(),
-            requests: Family::default(),
-            requests_in_flight: Family::default(),
-            request_seconds: Family::new_with_constructor(request_histogram),
-            request_own_seconds: Family::new_with_constructor(own_histogram),
-            problems: Family::default(),
-            retries: Family::default(),
-            bytes: Family::default(),
-            local_connections: Family::default(),
-            limits_reached: Family::default(),
-            rules_installed: Family::default(),
-            reloads: Family::default(),
-            client_errors: Family::default(),
-            dismissed: Family::default(),
-            associations: Family::default(),
-            takeovers: Family::default(),
-            association_messages: Family::default(),
-            unacknowledged: Family::default(),
-            refusals: Refusals::default(),
-        };
-        registry.sub_registry_with_prefix("bartizan").register(
+        let metrics = Self::unregistered();
+        let process = registry.sub_registry_with_prefix("bartizan");
+        process.register(
             "build",
             "Version of Bartizan and the cryptographic module in use",
             Info::new(vec![("version", version), ("module", module)]),
         );
-        registry.sub_registry_with_prefix("bartizan").register(
+        process.register(
             "reloads",
             "Times certificates and policies were read again, by whether they were applied",
             metrics.reloads.clone(),
@@ -98,107 +100,7 @@ impl Metrics {
         for result in ["done", "refused"] {
             let _ = metrics.reloads.get_or_create(&ResultLabels { result });
         }
-        let sidecar = registry.sub_registry_with_prefix("bartizan_sidecar");
-        sidecar.register(
-            "handshakes",
-            "TLS handshakes that ended well, by what was negotiated",
-            metrics.handshakes.clone(),
-        );
-        sidecar.register(
-            "handshake_failures",
-            "TLS handshakes that did not end well, by reason",
-            metrics.handshake_failures.clone(),
-        );
-        sidecar.register(
-            "handshake_seconds",
-            "First byte to the end of a TLS handshake that ended well",
-            metrics.handshake_seconds.clone(),
-        );
-        sidecar.register(
-            "hello_retry_requests",
-            "Handshakes that took a second ClientHello",
-            metrics.hello_retry_requests.clone(),
-        );
-        sidecar.register(
-            "requests",
-            "Requests on the http2 path, by pair, service and status",
-            metrics.requests.clone(),
-        );
-        sidecar.register(
-            "requests_in_flight",
-            "Requests under way on the http2 path",
-            metrics.requests_in_flight.clone(),
-        );
-        sidecar.register(
-            "request_seconds",
-            "Head of the request read to the end of the response handed on",
-            metrics.request_seconds.clone(),
-        );
-        sidecar.register(
-            "request_own_seconds",
-            "Share of request_seconds that this sidecar took itself",
-            metrics.request_own_seconds.clone(),
-        );
-        sidecar.register(
-            "problems",
-            "Errors answered by this sidecar in place of the producer",
-            metrics.problems.clone(),
-        );
-        sidecar.register(
-            "retries",
-            "Requests sent again because the first connection had not processed them",
-            metrics.retries.clone(),
-        );
-        sidecar.register(
-            "tls_plain_bytes",
-            "Bytes of plain text carried over TLS",
-            metrics.bytes.clone(),
-        );
-        sidecar.register(
-            "local_connections",
-            "Connections between the sidecar and its network function",
-            metrics.local_connections.clone(),
-        );
-        sidecar.register(
-            "limits_reached",
-            "Times a bound of the deployment file's limits was reached",
-            metrics.limits_reached.clone(),
-        );
-        sidecar.register(
-            "rules_installed",
-            "Whether the packet filter's rules are installed, as asked every second",
-            metrics.rules_installed.clone(),
-        );
-        sidecar.register(
-            "client_errors",
-            "Connections of clients that ended in an error of HTTP/2, by error code",
-            metrics.client_errors.clone(),
-        );
-        sidecar.register(
-            "connections_dismissed",
-            "Open connections that were closed because their peer would be refused now, by reason",
-            metrics.dismissed.clone(),
-        );
-        sidecar.register(
-            "associations",
-            "SCTP associations that have ended, by how",
-            metrics.associations.clone(),
-        );
-        sidecar.register(
-            "association_takeovers",
-            "SCTP associations of the process before this one that were taken over, or why not",
-            metrics.takeovers.clone(),
-        );
-        sidecar.register(
-            "association_messages",
-            "User messages of SCTP associations",
-            metrics.association_messages.clone(),
-        );
-        sidecar.register(
-            "association_unacknowledged",
-            "User messages sent that the other function was not known to have acknowledged when the association ended",
-            metrics.unacknowledged.clone(),
-        );
+        metrics.register(registry.sub_registry_with_prefix("bartizan_sidecar"));
         metrics
     }
 

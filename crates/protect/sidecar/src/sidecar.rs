@@ -575,19 +575,16 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
 
 impl Running {
     /// Addresses that sidecars of other nodes connect to, in the order of the file.
-    #[must_use]
     pub fn inbound(&self) -> &[SocketAddr] {
         &self.inbound
     }
 
     /// Addresses that the network function connects to, in the order of the file.
-    #[must_use]
     pub fn outbound(&self) -> &[SocketAddr] {
         &self.outbound
     }
 
     /// Number of threads that serve.
-    #[must_use]
     pub fn workers(&self) -> usize {
         self.state.shared().workers.count()
     }
@@ -606,7 +603,6 @@ impl Running {
     }
 
     /// The node it serves.
-    #[must_use]
     pub fn node(&self) -> &str {
         self.state.shared().node.as_str()
     }
@@ -630,13 +626,11 @@ impl Running {
     }
 
     /// Longest time that [`drain`](Self::drain) takes.
-    #[must_use]
     pub fn drains_within(&self) -> Duration {
         self.state.shared().limits.drain + 3 * GOODBYE
     }
 
     /// Address of metrics and state.
-    #[must_use]
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin
     }

@@ -146,7 +146,6 @@ impl Spans {
     }
 
     /// Number of spans that wait.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.ended.len()
     }

@@ -45,19 +45,16 @@ impl AdmissionServer {
     }
 
     /// For a connection.
-    #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
 
     /// The scheme that clients have to verify.
-    #[must_use]
     pub fn scheme(&self) -> SignatureScheme {
         self.own.scheme()
     }
 
     /// When the leaf ends.
-    #[must_use]
     pub fn not_after(&self) -> SystemTime {
         self.own.validity().1
     }

@@ -182,7 +182,6 @@ impl Credentials {
     }
 
     /// The node's certificates, in the order of the deployment file. Never empty.
-    #[must_use]
     pub fn own(&self) -> &[OwnCertificate] {
         &self.own
     }
@@ -199,27 +198,23 @@ impl Credentials {
 
     /// The key by which this node's processes, one after the other, reset QUIC connections that
     /// they do not know.
-    #[must_use]
     pub fn reset_key(&self) -> Arc<dyn HmacKey> {
         Arc::clone(&self.reset_key) as _
     }
 
     /// When the first revocation list is due to be replaced; none where there is no list, or none says.
-    #[must_use]
     pub fn revocation_due(&self) -> Option<SystemTime> {
         let given = self.lists.in_effect.iter().filter(|list| list.is_given);
         given.filter_map(|list| list.list.next_update()).min()
     }
 
     /// Revocation lists of the file that are refused, as newer ones were seen before.
-    #[must_use]
     pub fn older_lists(&self) -> &[Older] {
         &self.lists.older
     }
 
     /// The file by which the newest lists outlive this process; none where no folder is named for
     /// it.
-    #[must_use]
     pub fn known_lists(&self) -> Option<&Path> {
         self.lists.newest.file()
     }

@@ -319,7 +319,6 @@ impl Endpoint {
     }
 
     /// Peers of this node, each with its interface and policy.
-    #[must_use]
     pub fn peers(&self) -> &[Peer] {
         &self.shared.peers
     }
@@ -350,7 +349,6 @@ impl Endpoint {
     }
 
     /// Certificate, key, roots and revocation lists of this node.
-    #[must_use]
     pub fn credentials(&self) -> &Credentials {
         &self.shared.credentials
     }

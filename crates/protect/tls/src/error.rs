@@ -52,7 +52,6 @@ pub enum Error {
 
 impl Error {
     /// Advice for the operator, where there is more to say than the message does.
-    #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Unreadable { .. } => Some("check the path in the deployment file and the permissions of the file"),

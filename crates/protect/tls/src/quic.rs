@@ -87,7 +87,6 @@ impl QuicHandshake {
     }
 
     /// The same as over TCP: why it failed where nothing was judged.
-    #[must_use]
     pub const fn watch(&self) -> &Watch {
         &self.watch
     }

@@ -20,13 +20,11 @@ pub struct Distinct {
 impl Distinct {
     /// Finds the same files, and files of the same bytes. What cannot be read stays among the
     /// files, so that reading it reports why, and so does standard input.
-    #[must_use]
     pub fn of(given: &[PathBuf]) -> Self {
         Self::by(given, |one, other| has_same_bytes(one, other).unwrap_or(false))
     }
 
     /// Finds the same files, for those that still grow.
-    #[must_use]
     pub fn growing(given: &[PathBuf]) -> Self {
         Self::by(given, |_, _| false)
     }
@@ -62,7 +60,6 @@ impl Distinct {
     }
 
     /// The captures to read. Warns of each that is given again.
-    #[must_use]
     pub fn warned(self) -> Vec<PathBuf> {
         for (place, file) in &self.again {
             let known = self.files[*place].display();

@@ -67,7 +67,6 @@ struct Asked {
 impl Page {
     /// Begins to serve at a bound endpoint, to browsers that call this host by an address, by
     /// `localhost` or by one of these names.
-    #[must_use]
     pub fn serve(endpoint: Endpoint, names: Vec<String>) -> Self {
         let address = endpoint.address();
         let mut live = Live::new(u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX));

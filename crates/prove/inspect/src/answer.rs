@@ -47,7 +47,6 @@ impl Answer {
 
     /// The one answer of several captures: what one of them shows is so, whatever others show. A
     /// finding that several have is one.
-    #[must_use]
     pub fn joint(reports: &[Report]) -> Self {
         let mut findings: Vec<Finding> = Vec::new();
         for finding in reports.iter().flat_map(Report::findings) {

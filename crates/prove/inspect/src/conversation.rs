@@ -117,33 +117,28 @@ pub(crate) struct Likeness {
 
 impl Conversation {
     /// The end that asks, or sends first, and the other.
-    #[must_use]
     pub fn ends(&self) -> [End; 2] {
         [self.client, self.server]
     }
 
     /// SPI that distinguishes it from others between the same ends: the initiator's for IKE, the
     /// receiver's for ESP.
-    #[must_use]
     pub fn spi(&self) -> Option<u64> {
         let ike = self.ike.as_ref().map(|sa| sa.initiator_spi);
         ike.or_else(|| self.esp.as_ref().map(|sa| sa.spi.into()))
     }
 
     /// Packets of the capture that belong to it, and to nothing in it.
-    #[must_use]
     pub fn captured(&self) -> Captured {
         self.captured
     }
 
     /// Traffic of each of its ends; for a protocol that is no stream its packets and bytes.
-    #[must_use]
     pub fn traffic(&self) -> [&Traffic; 2] {
         [&self.from_client, &self.from_server]
     }
 
     /// Its posture.
-    #[must_use]
     pub fn posture(&self) -> &Posture {
         &self.posture
     }

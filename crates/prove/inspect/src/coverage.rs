@@ -74,19 +74,16 @@ impl Coverage {
     }
 
     /// All bytes.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.judged + self.unproven + self.without_data + self.needless + self.not_read
     }
 
     /// Those of which a verdict is wanted: all that could carry something.
-    #[must_use]
     pub fn wanted(&self) -> u64 {
         self.judged + self.unproven + self.not_read
     }
 
     /// Thousandths of the wanted bytes that were judged, rounded down: 1000 is all of them, and none of none.
-    #[must_use]
     pub fn share(&self) -> u64 {
         let wanted = u128::from(self.wanted());
         let share = (u128::from(self.judged) * 1000).checked_div(wanted).unwrap_or(0);
@@ -94,7 +91,6 @@ impl Coverage {
     }
 
     /// The share as reports write it: `98.2 %`.
-    #[must_use]
     pub fn percent(&self) -> String {
         let share = self.share();
         format!("{}.{} %", share / 10, share % 10)

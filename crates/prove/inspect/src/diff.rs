@@ -23,7 +23,6 @@ pub struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// Document of a comparison between the captures or reports with these names.
-    #[must_use]
     pub fn new(before: &'a str, after: &'a str, compared: &'a Comparison) -> Self {
         Self {
             schema: "bartizan-inspect-diff/1",

@@ -32,7 +32,6 @@ pub struct Finding {
 
 impl Finding {
     /// Its severity.
-    #[must_use]
     pub fn severity(&self) -> Severity {
         Severity::of(self.concern)
     }

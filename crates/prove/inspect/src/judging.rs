@@ -43,7 +43,6 @@ pub struct Judging<'a> {
 
 impl<'a> Judging<'a> {
     /// Into a report, joined with what ledgers say.
-    #[must_use]
     pub fn new(ledgers: &'a Ledgers, report: &'a mut Report) -> Self {
         Self {
             ledgers,

@@ -22,7 +22,6 @@ bartizan_registry::named! {
 
 impl Severity {
     /// Severity of a concern.
-    #[must_use]
     pub fn of(concern: Concern) -> Self {
         match concern {
             Concern::ReadableNow => Self::Critical,
@@ -110,7 +109,6 @@ impl Remedy {
 
     /// The frameworks among those that ask that the remedy meets, and those that it does not; none
     /// where it names no algorithms.
-    #[must_use]
     pub fn met(&self) -> Option<[Vec<&'static str>; 2]> {
         let means = self.means.filter(|_| self.subject.is_some())?;
         let named = |met: bool| {
@@ -122,7 +120,6 @@ impl Remedy {
 
     /// Each document that asks for it, in one line: name, edition and place; and what the remedy
     /// meets.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let asked = self.asked().into_iter();
         let asked = asked.map(|asked| format!("{} ({}, {})", asked.name, asked.edition, asked.place));
@@ -143,7 +140,6 @@ impl Remedy {
     }
 
     /// The frameworks that the finding touches, and what each asks for.
-    #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.subject.into_iter().flat_map(asked).collect()
     }

@@ -55,7 +55,6 @@ pub struct ByLedgers {
 
 impl ByLedgers {
     /// Facts from these ledgers.
-    #[must_use]
     pub fn of(ledgers: &Ledgers) -> Self {
         let mut refusals: Vec<_> = ledgers.refusals().map(|(kind, count)| (kind.clone(), count)).collect();
         refusals.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -143,7 +142,6 @@ impl Tally {
 
 impl Report {
     /// Nothing read yet of the capture with this name.
-    #[must_use]
     pub fn new(name: impl Into<String>, detail: Detail, shares: Shares) -> Self {
         Self {
             name: name.into(),
@@ -258,49 +256,41 @@ impl Report {
     }
 
     /// SHA-256 of the capture's bytes on disk, where it was asked for and all of them were read.
-    #[must_use]
     pub fn sha256(&self) -> Option<&str> {
         self.sha256.as_deref()
     }
 
     /// The capture's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Packets read.
-    #[must_use]
     pub fn packets(&self) -> u64 {
         self.totals.packets
     }
 
     /// Totals of the observer.
-    #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
 
     /// Numbers of conversations.
-    #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// Connections that are alike, in the order of their first packets.
-    #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// Each connection, in the order of first packets; empty unless asked for.
-    #[must_use]
     pub fn conversations(&self) -> &[Conversation] {
         &self.conversations
     }
 
     /// Links of the connections, and what the deployment file says of them.
-    #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -317,25 +307,21 @@ impl Report {
     }
 
     /// Share of it that was judged.
-    #[must_use]
     pub fn coverage(&self) -> Coverage {
         self.summary.coverage.with(&self.totals)
     }
 
     /// The answer, before all the rest.
-    #[must_use]
     pub fn answer(&self) -> Answer {
         Answer::of(self, &self.findings())
     }
 
     /// Findings that its reader must look at.
-    #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         findings::findings(self, &self.gathered)
     }
 
     /// Limits of the evidence that are not wrong in themselves.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.remarks.clone();
         notes.extend(findings::notes(self));
@@ -353,19 +339,16 @@ impl Report {
     }
 
     /// Packets that the capturing host dropped, as the capture says.
-    #[must_use]
     pub fn dropped_at_capture(&self) -> u64 {
         self.dropped_at_capture
     }
 
     /// Facts from ledgers besides their records of handshakes and SAs.
-    #[must_use]
     pub fn by_ledgers(&self) -> &ByLedgers {
         &self.by_ledgers
     }
 
     /// The reason why the capture could not be read to its end, if it could not.
-    #[must_use]
     pub fn damage(&self) -> Option<&CaptureError> {
         self.damage.as_ref()
     }
@@ -385,7 +368,6 @@ fn described(interface: &bartizan_deployment::Interface) -> String {
 
 impl Row {
     /// Posture of each of them.
-    #[must_use]
     pub fn posture(&self) -> &Posture {
         &self.conversation.posture
     }

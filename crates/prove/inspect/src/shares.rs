@@ -41,7 +41,6 @@ const ESP_SA: usize = 512;
 
 impl Shares {
     /// Shares of so many bytes.
-    #[must_use]
     pub fn of(memory: usize, detail: Detail) -> Self {
         let default = Limits::default();
         let links = memory / 32 * 5;

@@ -87,7 +87,6 @@ pub struct KeyLog {
 
 impl KeyLog {
     /// At the first byte.
-    #[must_use]
     pub fn new(format: Format) -> Self {
         Self {
             format,

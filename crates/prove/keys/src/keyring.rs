@@ -68,7 +68,6 @@ struct Held {
 
 impl Keyring {
     /// No keys.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -97,7 +96,6 @@ impl Keyring {
     }
 
     /// Number of secrets.
-    #[must_use]
     pub fn secrets(&self) -> u64 {
         self.0.read().unwrap_or_else(PoisonError::into_inner).secrets
     }

@@ -32,7 +32,6 @@ pub struct Axis {
 
 impl Axis {
     /// Quantity and unit, as they stand at the axis.
-    #[must_use]
     pub fn label(&self) -> String {
         if self.unit.symbol.is_empty() {
             self.quantity.clone()

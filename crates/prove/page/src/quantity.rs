@@ -18,7 +18,6 @@ pub struct Shown {
 
 impl Shown {
     /// In the unit of this symbol.
-    #[must_use]
     pub fn in_unit(symbol: &str) -> Self {
         Self {
             symbol: symbol.to_owned(),
@@ -27,7 +26,6 @@ impl Shown {
     }
 
     /// Without a unit, for ratios and shares.
-    #[must_use]
     pub fn bare() -> Self {
         Self {
             symbol: String::new(),

@@ -91,7 +91,6 @@ pub enum Tone {
 
 impl Grid {
     /// A table under these headings; those that begin with `#` are of numbers.
-    #[must_use]
     pub fn under<const N: usize>(caption: impl Into<String>, headings: [&str; N]) -> Self {
         let column = |heading: &str| Column {
             heading: heading.trim_start_matches('#').to_owned(),
@@ -112,7 +111,6 @@ impl Grid {
 
 impl Section {
     /// A part with this heading and nothing in it.
-    #[must_use]
     pub fn new(heading: impl Into<String>) -> Self {
         Self {
             heading: heading.into(),
@@ -123,7 +121,6 @@ impl Section {
 
 impl Field {
     /// A cell of this colour.
-    #[must_use]
     pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
         Self {
             text: text.into(),

@@ -147,86 +147,54 @@ impl Basis {
     }
 }
 
-/// An answer with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
+/// A statement with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    answer: Answer,
+pub struct Founded<S> {
+    statement: S,
     basis: Basis,
 }
 
-/// A verdict with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
-    verdict: Verdict,
-    basis: Basis,
-}
+/// An answer with its reason.
+pub type Reply = Founded<Answer>;
 
-impl Reply {
-    pub(crate) fn new(answer: Answer, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
-        Self {
-            answer,
-            basis: Basis::new(because, sources),
-        }
+/// A verdict with its reason.
+pub type Judgement = Founded<Verdict>;
+
+impl<S> Founded<S> {
+    pub(crate) fn new(statement: S, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
+        Self::on(statement, Basis::new(because, sources))
     }
 
-    pub(crate) fn on(answer: Answer, basis: Basis) -> Self {
-        Self { answer, basis }
+    pub(crate) fn on(statement: S, basis: Basis) -> Self {
+        Self { statement, basis }
     }
 
     pub(crate) fn basis(&self) -> &Basis {
         &self.basis
     }
 
-    /// The answer.
-    #[must_use]
-    pub fn answer(&self) -> Answer {
-        self.answer
-    }
-
     /// The reason, in words.
-    #[must_use]
     pub fn because(&self) -> &str {
         &self.basis.because
     }
 
     /// The packets and records it rests on.
-    #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.basis.sources
+    }
+}
+
+impl Reply {
+    /// The answer.
+    pub fn answer(&self) -> Answer {
+        self.statement
     }
 }
 
 impl Judgement {
-    pub(crate) fn new(verdict: Verdict, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
-        Self {
-            verdict,
-            basis: Basis::new(because, sources),
-        }
-    }
-
-    pub(crate) fn on(verdict: Verdict, basis: Basis) -> Self {
-        Self { verdict, basis }
-    }
-
-    pub(crate) fn basis(&self) -> &Basis {
-        &self.basis
-    }
-
     /// The verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        self.verdict
-    }
-
-    /// The reason, in words.
-    #[must_use]
-    pub fn because(&self) -> &str {
-        &self.basis.because
-    }
-
-    /// The packets and records it rests on.
-    #[must_use]
-    pub fn sources(&self) -> &[Source] {
-        &self.basis.sources
+        self.statement
     }
 }

@@ -121,7 +121,6 @@ impl Posture {
     }
 
     /// The key exchange as one name: a TLS group, the method of SSH, or IKE's methods joined.
-    #[must_use]
     pub fn key_exchange(&self) -> Option<String> {
         if let Some(group) = self.group {
             return Some(group.to_string());
@@ -134,7 +133,6 @@ impl Posture {
     }
 
     /// Class of all IKE key exchange methods together; none if there are no methods.
-    #[must_use]
     pub fn key_exchange_class(&self) -> Option<KeyExchangeClass> {
         KeyExchangeClass::of(self.key_exchanges.iter().copied())
     }
@@ -143,7 +141,6 @@ impl Posture {
 impl<'a> Evidence<'a> {
     /// Joins packets with ledger records of the same client random. Without a ClientHello, records
     /// are joined by addresses and time.
-    #[must_use]
     pub fn new(connection: &'a Connection, ledgers: &'a Ledgers) -> Self {
         let random = match &connection.content {
             Content::Tls(tls) => tls.client_hello.as_ref().map(|hello| &hello.value.random),
@@ -176,7 +173,6 @@ impl<'a> Evidence<'a> {
     }
 
     /// Judges the connection.
-    #[must_use]
     pub fn posture(&self) -> Posture {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
         let shown = interface::shown(self.connection);

@@ -216,7 +216,6 @@ impl Kind {
     }
 
     /// As a table writes it.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Tls13 => "TLS 1.3".into(),

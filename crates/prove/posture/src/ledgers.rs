@@ -136,7 +136,6 @@ impl Ledgers {
     }
 
     /// Number of handshakes and IKE_SAs that can be looked up.
-    #[must_use]
     pub fn handshakes(&self) -> usize {
         self.by_client_random.len() + self.recorded.ike_sas()
     }

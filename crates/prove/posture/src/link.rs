@@ -175,7 +175,6 @@ pub struct Link {
 
 impl Link {
     /// The interface's name; `-` where nothing tells.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.interface.map_or("-", |interface| interface.name)
     }

@@ -176,7 +176,6 @@ impl Default for CaptureReader {
 
 impl CaptureReader {
     /// A reader at the first byte of a file.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             format: Format::Unknown,
@@ -298,7 +297,6 @@ impl CaptureReader {
     }
 
     /// Packets that the capturing host says it could not keep up with (pcapng interface statistics), as far as read.
-    #[must_use]
     pub fn dropped_at_capture(&self) -> u64 {
         match &self.format {
             Format::Pcapng(section) => section.dropped(),

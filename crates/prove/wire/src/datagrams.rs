@@ -92,7 +92,6 @@ pub enum Port {
 
 impl Datagrams {
     /// EAP at the port, if its frames are EAP.
-    #[must_use]
     pub fn eap(&self) -> Option<&Eap> {
         match self.port.as_deref() {
             Some(Port::Eap(eap)) => Some(eap),

@@ -79,7 +79,6 @@ impl Dtls {
     }
 
     /// Bytes it holds on the heap, about.
-    #[must_use]
     pub fn held(&self) -> usize {
         let certificates = [&self.server_certificates, &self.client_certificates];
         let certificates = certificates.into_iter().flatten().map(|seen| seen.value.held());
@@ -89,7 +88,6 @@ impl Dtls {
     }
 
     /// The alert with which an end refused the other, in plaintext.
-    #[must_use]
     pub fn refusal(&self) -> Option<&Seen<Alert>> {
         self.alerts.iter().flatten().find(|alert| alert.value.is_fatal())
     }

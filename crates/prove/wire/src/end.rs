@@ -17,7 +17,6 @@ pub enum Address {
 
 impl Address {
     /// The IP address, if it is one.
-    #[must_use]
     pub fn ip(self) -> Option<IpAddr> {
         match self {
             Self::Ip(address) => Some(address),
@@ -54,7 +53,6 @@ pub enum End {
 
 impl End {
     /// The address without a port.
-    #[must_use]
     pub fn address(self) -> Address {
         match self {
             Self::Socket(socket) => Address::Ip(socket.ip()),
@@ -64,7 +62,6 @@ impl End {
     }
 
     /// Its port, if it has one.
-    #[must_use]
     pub fn port(self) -> Option<u16> {
         match self {
             Self::Socket(socket) => Some(socket.port()),

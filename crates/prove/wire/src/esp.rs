@@ -33,7 +33,6 @@ pub struct Header {
 
 impl Header {
     /// The header as it stands on the wire.
-    #[must_use]
     pub fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&self.spi.to_be_bytes());
@@ -174,7 +173,6 @@ struct Looked {
 
 impl EspSa {
     /// An association whose first packet, not yet taken, has this header.
-    #[must_use]
     pub fn new(
         number: u64,
         source: SocketAddr,
@@ -212,7 +210,6 @@ impl EspSa {
 
     /// The first packet that shows NULL encryption, if enough of them do: their content is
     /// readable.
-    #[must_use]
     pub fn in_plaintext(&self) -> Option<Moment> {
         let Looked {
             packets,
@@ -235,7 +232,6 @@ impl EspSa {
     }
 
     /// Nonces that two packets have. Without encryption the bytes in their place are none.
-    #[must_use]
     pub fn reuses_nonce(&self) -> Option<Reuse> {
         let encrypted = self.looked.first.is_none() && self.looks_encrypted() != Some(false);
         self.nonces.reuse().filter(|_| encrypted)

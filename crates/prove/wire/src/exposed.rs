@@ -53,7 +53,6 @@ impl Sightings {
     }
 
     /// Each kind, in the order of first sight.
-    #[must_use]
     pub fn all(&self) -> &[Sighting] {
         &self.0
     }

@@ -103,7 +103,6 @@ impl FrameProtocol {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         let known = NAMED.iter().find(|(known, _)| *known == self).map(|(_, name)| *name);
         match (known, self) {

@@ -81,7 +81,6 @@ impl Http2 {
 
 impl Frames {
     /// Number of frames of all types.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.by_type.iter().sum::<u64>() + self.other
     }

@@ -151,7 +151,6 @@ pub struct Certificate {
 
 impl Certificate {
     /// Bytes it holds, about.
-    #[must_use]
     pub fn held(&self) -> usize {
         size_of::<Self>()
             + [&self.subject, &self.public_key, &self.signature, &self.sha256]

@@ -35,14 +35,12 @@ pub struct Sci(pub [u8; 8]);
 
 impl Sci {
     /// That of an end station which sends none (clause 9.9).
-    #[must_use]
     pub fn of(station: Station) -> Self {
         let [a, b, c, d, e, f] = station.0;
         Self([a, b, c, d, e, f, 0, 1])
     }
 
     /// Its station.
-    #[must_use]
     pub fn station(self) -> Station {
         let [station @ .., _, _] = self.0;
         Station(station)
@@ -175,7 +173,6 @@ impl MacSec {
     }
 
     /// Packet numbers that two frames have, and no packet shows another key between them.
-    #[must_use]
     pub fn reuses_nonce(&self) -> Option<Reuse> {
         let of_keys = |known: &'_ Association| {
             let kept = known.nonces.iter().filter_map(|(_, nonces)| nonces.reuse());

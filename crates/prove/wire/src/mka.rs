@@ -43,7 +43,6 @@ impl Ckn {
     }
 
     /// Its octets.
-    #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.length)]
     }
@@ -159,7 +158,6 @@ pub fn ckn(body: &[u8]) -> Option<(Sci, Ckn)> {
 
 impl Mka {
     /// The latest key that was given out.
-    #[must_use]
     pub fn latest(&self) -> Option<&Distributed> {
         let given = self.ends.iter().flat_map(|end| &end.distributed);
         given.max_by_key(|given| given.first.packet)

@@ -132,7 +132,6 @@ pub enum FlowKind {
 
 impl FlowKind {
     /// Name, in the plural.
-    #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Self::Connection => "TCP connections".into(),
@@ -234,7 +233,6 @@ pub struct Observer {
 
 impl Observer {
     /// An observer that has seen nothing.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -321,13 +319,11 @@ impl Observer {
     }
 
     /// Bytes that what it follows holds, besides what it holds back of segments and fragments.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.memory.used()
     }
 
     /// Counts so far.
-    #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
     }

@@ -76,13 +76,11 @@ pub enum Class {
 
 impl Prefix {
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 
     /// Kind of its bytes.
-    #[must_use]
     pub fn class(&self) -> Class {
         match self.bytes() {
             [] => Class::Silent,

@@ -70,7 +70,6 @@ bartizan_registry::named! {
 
 impl Encapsulation {
     /// Name of its number.
-    #[must_use]
     pub fn number_name(self) -> &'static str {
         match self {
             Self::Vlan => "VID",
@@ -182,13 +181,11 @@ impl Path {
     }
 
     /// The layers, outermost first.
-    #[must_use]
     pub fn layers(&self) -> &[Layer] {
         self.0.as_ref().map_or(&[], |layers| &layers.layers)
     }
 
     /// The proxies on the way, in the order in which the stream names them.
-    #[must_use]
     pub fn proxies(&self) -> &[Through] {
         self.0.as_ref().map_or(&[], |layers| &layers.proxies)
     }

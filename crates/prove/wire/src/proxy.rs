@@ -43,7 +43,6 @@ bartizan_registry::named! {
 
 impl ProxyProtocol {
     /// Feature by which it is recognised on any port.
-    #[must_use]
     pub fn recognised_by(self) -> &'static str {
         match self {
             Self::Socks4 | Self::Socks4a | Self::Socks5 => "structure of the request and of its answer",
@@ -83,7 +82,6 @@ pub enum Place {
 
 impl Place {
     /// Its port, if it has one.
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self {
             Self::Socket(socket) => Some(socket.port()),
@@ -169,7 +167,6 @@ pub enum Stage {
 
 impl Stage {
     /// As reports write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -245,7 +242,6 @@ impl Hop {
     }
 
     /// Bytes it holds on the heap, about.
-    #[must_use]
     pub fn held(&self) -> usize {
         let places = [&self.source, &self.destination, &self.bound];
         places.into_iter().flatten().map(Place::held).sum::<usize>()

@@ -81,7 +81,6 @@ impl std::fmt::Display for Close {
 
 impl Quic {
     /// Bytes it holds on the heap, about.
-    #[must_use]
     pub fn held(&self) -> usize {
         let tls = &self.tls;
         let hellos = [&tls.client_hello, &tls.second_client_hello];

@@ -62,13 +62,11 @@ impl Ssh {
 
     /// The key exchange method both ends agree on: the client's first that the server has too
     /// (section 7.1). A name in more than one list means the same to both ends.
-    #[must_use]
     pub fn key_exchange(&self) -> Option<&str> {
         self.agreed(|init| &init.key_exchange)
     }
 
     /// The kind of host key they agree on.
-    #[must_use]
     pub fn host_key_algorithm(&self) -> Option<&str> {
         self.agreed(|init| &init.host_key)
     }

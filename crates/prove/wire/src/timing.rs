@@ -48,7 +48,6 @@ pub struct Timed {
 
 impl Timed {
     /// From the first packet of the connection to the last, in nanoseconds.
-    #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.connection.last.time.since(self.connection.first.time)
     }
@@ -78,7 +77,6 @@ pub struct Timing {
 
 impl Timing {
     /// One that has seen nothing.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             observer: Observer::new(limits),
@@ -128,13 +126,11 @@ impl Timing {
     }
 
     /// All connections given so far, and all packets of those that live.
-    #[must_use]
     pub fn overview(&self) -> &Overview {
         &self.overview
     }
 
     /// Totals of the observer.
-    #[must_use]
     pub fn totals(&self) -> &Totals {
         self.observer.totals()
     }

@@ -25,7 +25,6 @@ pub struct Daemon(Owner);
 
 impl Daemon {
     /// The process id.
-    #[must_use]
     pub const fn id(self) -> u32 {
         self.0.pid()
     }

@@ -119,7 +119,6 @@ impl Error {
     }
 
     /// Advice to the user, for a `hint:` line.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotPermitted { .. } => Some("run it as root, for example with sudo".to_owned()),

@@ -52,7 +52,6 @@ impl Permission {
 
 impl Facts {
     /// Looks and tries; leaves nothing behind.
-    #[must_use]
     pub fn gather() -> Self {
         let (namespaces, veth, capture) = permissions();
         Self {

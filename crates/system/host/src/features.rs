@@ -77,7 +77,6 @@ impl Feature {
     ];
 
     /// As it is written in files and messages.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Sctp => "sctp",
@@ -94,7 +93,6 @@ impl Feature {
 
     /// The kernel's support of this feature, tried once by this process: a kernel does not change
     /// while it runs.
-    #[must_use]
     pub fn tried(self) -> Support {
         static TRIED: Mutex<BTreeMap<Feature, Support>> = Mutex::new(BTreeMap::new());
         let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +100,6 @@ impl Feature {
     }
 
     /// Tries it now; leaves nothing behind but a module that the kernel may have loaded.
-    #[must_use]
     pub fn try_now(self) -> Support {
         match self {
             Self::Sctp => socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_SCTP),

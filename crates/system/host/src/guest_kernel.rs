@@ -56,13 +56,11 @@ impl KernelBlueprint {
     }
 
     /// Directory of the kernel, fetched or not.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The kernel, when it is there.
-    #[must_use]
     pub fn present(&self) -> Option<KernelPackage> {
         KernelPackage::read(&self.directory)
     }
@@ -80,7 +78,6 @@ impl KernelPackage {
     }
 
     /// The release, as `uname -r` prints it.
-    #[must_use]
     pub fn release(&self) -> &str {
         &self.stamp.release
     }
@@ -91,7 +88,6 @@ impl KernelPackage {
     }
 
     /// Its directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }

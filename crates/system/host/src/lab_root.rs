@@ -107,7 +107,6 @@ impl LabRoot {
     }
 
     /// The directory, an absolute path.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }

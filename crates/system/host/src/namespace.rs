@@ -71,7 +71,6 @@ impl Namespace {
     }
 
     /// The name that `ip netns` shows.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -29,7 +29,6 @@ pub struct Table {
 impl Table {
     /// A table of the family `inet` with this body, in nftables' words, without the braces around
     /// it.
-    #[must_use]
     pub fn new(name: &str, body: &str) -> Self {
         Self::of("inet", name, body)
     }
@@ -46,14 +45,12 @@ impl Table {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The script that makes it, in place of one of the same name; several together are one
     /// transaction.
-    #[must_use]
     pub fn script(&self) -> String {
         let Self { family, name, body } = self;
         format!("{}table {family} {name} {{\n{body}}}\n", removal(family, name))

@@ -62,7 +62,6 @@ impl Finished {
     }
 
     /// Its standard output as text; bytes that are not UTF-8 are replaced.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
@@ -90,14 +89,12 @@ impl Process {
     }
 
     /// The process id.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that
     /// is empty. The last words of a process that is known to have ended are among them.
-    #[must_use]
     pub fn tail(&self) -> String {
         self.hear_last_words();
         self.output.last_lines()
@@ -105,14 +102,12 @@ impl Process {
 
     /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not
     /// UTF-8 are replaced. The last words of a process that is known to have ended are in it.
-    #[must_use]
     pub fn stdout(&self) -> String {
         self.hear_last_words();
         String::from_utf8_lossy(&self.output.bytes(Stream::Standard)).into_owned()
     }
 
     /// The same for standard error.
-    #[must_use]
     pub fn stderr(&self) -> String {
         self.hear_last_words();
         String::from_utf8_lossy(&self.output.bytes(Stream::Error)).into_owned()

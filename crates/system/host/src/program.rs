@@ -19,7 +19,7 @@ use crate::{Error, Finished, Namespace, Process};
 const WHOLE: usize = 256 << 20;
 
 /// A program to run: what, with which arguments and environment, and where.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Program {
     name: OsString,
     shown: String,
@@ -37,26 +37,16 @@ pub struct Program {
 
 impl Program {
     /// A program by its name in `PATH` or by its path.
-    #[must_use]
     pub fn new(name: impl AsRef<OsStr>) -> Self {
         Self {
             name: name.as_ref().to_owned(),
             shown: name.as_ref().to_string_lossy().into_owned(),
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            package: None,
-            namespace: None,
-            directory: None,
-            log: None,
-            input: None,
-            kept: 0,
-            hidden: 0,
+            ..Self::default()
         }
     }
 
     /// A program of the system by its name, also where the user's `PATH` leaves out the folders of
     /// administrators' programs.
-    #[must_use]
     pub fn of_system(name: &str) -> Self {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let in_path = std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());

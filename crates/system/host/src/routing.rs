@@ -29,13 +29,11 @@ impl Version {
     pub const BOTH: [Self; 2] = [Self::V4, Self::V6];
 
     /// The version of an address.
-    #[must_use]
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
     /// The option of `ip` for it.
-    #[must_use]
     pub const fn option(self) -> &'static str {
         match self {
             Self::V4 => "-4",

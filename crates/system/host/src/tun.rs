@@ -68,7 +68,6 @@ impl Tun {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -159,7 +159,6 @@ impl Queue {
     }
 
     /// Records that this process has lost.
-    #[must_use]
     pub fn losses(&self) -> Losses {
         self.books().losses
     }

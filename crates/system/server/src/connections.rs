@@ -45,7 +45,6 @@ pub struct Place {
 
 impl Connections {
     /// At most so many.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(most)),
@@ -152,7 +151,6 @@ pub fn network(address: IpAddr) -> IpAddr {
 
 impl Place {
     /// Raised while a complete request is being answered.
-    #[must_use]
     pub fn asked(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.asked)
     }

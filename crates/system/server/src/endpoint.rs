@@ -68,7 +68,6 @@ impl Endpoint {
     }
 
     /// The bound address.
-    #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }

@@ -56,13 +56,11 @@ impl Failure {
     }
 
     /// The one line.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The hints in one line.
-    #[must_use]
     pub fn hints(&self) -> String {
         self.hints.join("; ")
     }

@@ -21,7 +21,6 @@ pub struct Table {
 
 impl Table {
     /// A table of as many columns as there are sides.
-    #[must_use]
     pub fn new(sides: impl IntoIterator<Item = Side>) -> Self {
         let mut rows = comfy_table::Table::new();
         // A cell is never wrapped: what reads the text of a table finds a row in a line.
@@ -34,7 +33,6 @@ impl Table {
     }
 
     /// A table of left columns under these headings.
-    #[must_use]
     pub fn under<const N: usize>(headings: [&str; N]) -> Self {
         let mut table = Self::new([Side::Left; N]);
         table.push(headings);
@@ -47,13 +45,11 @@ impl Table {
     }
 
     /// The lines of the table, each ended.
-    #[must_use]
     pub fn render(&self) -> String {
         self.painted(|_, _, text| text.to_owned())
     }
 
     /// The lines, each behind two blanks.
-    #[must_use]
     pub fn indented(&self) -> String {
         self.render().lines().map(|line| format!("  {line}\n")).collect()
     }

@@ -1,5 +1,6 @@
 //! The timings for programs: schema `bartizan-timing/1`, documented in docs/timing.md.
 
+use bartizan_registry::object;
 use bartizan_stats::Sample;
 use bartizan_wire::Side;
 use bartizan_wire::timing::{Handshake, Sent, Timed};
@@ -14,31 +15,13 @@ pub(super) const SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95
 
 /// All files as one document.
 pub(super) fn render(all: &[Timings]) -> Result<String, serde_json::Error> {
-    let document = Document {
+    let document = object!(Document {
         schema: SCHEMA,
-        files: all.iter().map(File::new).collect(),
-    };
+        files: all.iter().map(file_facts).collect::<Vec<_>>(),
+    });
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    files: Vec<File<'a>>,
-}
-
-#[derive(Serialize)]
-struct File<'a> {
-    file: &'a str,
-    complete: bool,
-    damage: Option<&'a str>,
-    overview: Overview,
-    not_listed: u64,
-    /// Packets of connections that memory did not allow to follow.
-    untracked: u64,
-    connections: Vec<Connection>,
 }
 
 /// All connections of a capture.
@@ -92,60 +75,17 @@ pub(super) struct Distribution {
     pub(super) mean: f64,
 }
 
-#[derive(Serialize)]
-struct Connection {
-    number: u64,
-    client: String,
-    server: String,
-    first_packet: u64,
-    last_packet: u64,
-    duration_ms: f64,
-    round_trip_ms: Option<f64>,
-    from_client: Direction,
-    from_server: Direction,
-    handshake: Option<Phase>,
-    untimed: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Direction {
-    packets: u64,
-    frame_bytes: u64,
-    payload_bytes: u64,
-    #[serde(flatten)]
-    losses: Losses,
-}
-
-#[derive(Serialize)]
-struct Phase {
-    syn_packet: Option<u64>,
-    hello_packet: u64,
-    server_flight_packet: u64,
-    finished_packet: u64,
-    duration_ms: f64,
-    from_syn_ms: Option<f64>,
-    server_flight_ms: f64,
-    client_packets: u64,
-    server_packets: u64,
-    client_frame_bytes: u64,
-    server_frame_bytes: u64,
-    client_tls_bytes: u64,
-    server_tls_bytes: u64,
-    gaps_ms: Vec<f64>,
-}
-
-impl<'a> File<'a> {
-    fn new(timings: &'a Timings) -> Self {
-        Self {
-            file: &timings.name,
-            complete: timings.damage.is_none(),
-            damage: timings.damage.as_deref(),
-            overview: Overview::new(timings),
-            not_listed: timings.not_listed,
-            untracked: timings.untracked,
-            connections: timings.connections.iter().map(Connection::new).collect(),
-        }
-    }
+fn file_facts(timings: &Timings) -> impl Serialize {
+    object!(File {
+        file: &timings.name,
+        complete: timings.damage.is_none(),
+        damage: timings.damage.as_deref(),
+        overview: Overview::new(timings),
+        not_listed: timings.not_listed,
+        // Packets of connections that memory did not allow to follow.
+        untracked: timings.untracked,
+        connections: timings.connections.iter().map(connection_facts).collect::<Vec<_>>(),
+    })
 }
 
 impl Overview {
@@ -228,48 +168,47 @@ impl Distribution {
     }
 }
 
-impl Connection {
-    fn new(timed: &Timed) -> Self {
-        let connection = &timed.connection;
-        let direction = |sent: &Sent| Direction {
+fn connection_facts(timed: &Timed) -> impl Serialize {
+    let connection = &timed.connection;
+    let direction = |sent: &Sent| {
+        object!(Direction {
             packets: sent.packets,
             frame_bytes: sent.frame_bytes,
             payload_bytes: sent.payload_bytes,
+            #[serde(flatten)]
             losses: Losses::new(sent),
-        };
-        Self {
-            number: connection.number,
-            client: connection.client.to_string(),
-            server: connection.server.to_string(),
-            first_packet: connection.first.packet,
-            last_packet: connection.last.packet,
-            duration_ms: milliseconds(timed.duration_ns()),
-            round_trip_ms: timed.round_trip_ns.map(milliseconds),
-            from_client: direction(&timed.from_client),
-            from_server: direction(&timed.from_server),
-            handshake: timed.handshake.as_ref().ok().map(Phase::new),
-            untimed: timed.handshake.as_ref().err().map(ToString::to_string),
-        }
-    }
+        })
+    };
+    object!(Connection {
+        number: connection.number,
+        client: connection.client.to_string(),
+        server: connection.server.to_string(),
+        first_packet: connection.first.packet,
+        last_packet: connection.last.packet,
+        duration_ms: milliseconds(timed.duration_ns()),
+        round_trip_ms: timed.round_trip_ns.map(milliseconds),
+        from_client: direction(&timed.from_client),
+        from_server: direction(&timed.from_server),
+        handshake: timed.handshake.as_ref().ok().map(phase_facts),
+        untimed: timed.handshake.as_ref().err().map(ToString::to_string),
+    })
 }
 
-impl Phase {
-    fn new(handshake: &Handshake) -> Self {
-        Self {
-            syn_packet: handshake.syn.map(|moment| moment.packet),
-            hello_packet: handshake.hello.packet,
-            server_flight_packet: handshake.server_flight.packet,
-            finished_packet: handshake.finished.packet,
-            duration_ms: milliseconds(handshake.duration_ns()),
-            from_syn_ms: handshake.since_syn_ns().map(milliseconds),
-            server_flight_ms: milliseconds(handshake.server_flight.time.since(handshake.hello.time)),
-            client_packets: handshake.packets(Side::Client),
-            server_packets: handshake.packets(Side::Server),
-            client_frame_bytes: handshake.frame_bytes(Side::Client),
-            server_frame_bytes: handshake.frame_bytes(Side::Server),
-            client_tls_bytes: handshake.client_bytes,
-            server_tls_bytes: handshake.server_bytes,
-            gaps_ms: handshake.gaps_ns().map(milliseconds).collect(),
-        }
-    }
+fn phase_facts(handshake: &Handshake) -> impl Serialize {
+    object!(Phase {
+        syn_packet: handshake.syn.map(|moment| moment.packet),
+        hello_packet: handshake.hello.packet,
+        server_flight_packet: handshake.server_flight.packet,
+        finished_packet: handshake.finished.packet,
+        duration_ms: milliseconds(handshake.duration_ns()),
+        from_syn_ms: handshake.since_syn_ns().map(milliseconds),
+        server_flight_ms: milliseconds(handshake.server_flight.time.since(handshake.hello.time)),
+        client_packets: handshake.packets(Side::Client),
+        server_packets: handshake.packets(Side::Server),
+        client_frame_bytes: handshake.frame_bytes(Side::Client),
+        server_frame_bytes: handshake.frame_bytes(Side::Server),
+        client_tls_bytes: handshake.client_bytes,
+        server_tls_bytes: handshake.server_bytes,
+        gaps_ms: handshake.gaps_ns().map(milliseconds).collect::<Vec<_>>(),
+    })
 }

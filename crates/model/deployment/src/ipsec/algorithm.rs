@@ -111,25 +111,21 @@ impl IkeAlgorithm {
     }
 
     /// Transform type of the algorithm.
-    #[must_use]
     pub fn kind(&self) -> TransformKind {
         self.kind
     }
 
     /// Transform identifier on the wire.
-    #[must_use]
     pub fn id(&self) -> u16 {
         self.id
     }
 
     /// Bits of key, where the proposal says them.
-    #[must_use]
     pub fn key_bits(&self) -> Option<u16> {
         self.key_bits
     }
 
     /// Registry entry of the algorithm.
-    #[must_use]
     pub fn known(&self) -> &'static Transform {
         // It was found there when it was made, and the registry is constant.
         transform(self.kind, self.id).unwrap_or(&TRANSFORMS[0])
@@ -166,13 +162,11 @@ impl KeyExchange {
     }
 
     /// The first key exchange, and the additional ones behind it. Never empty.
-    #[must_use]
     pub fn methods(&self) -> &[IkeAlgorithm] {
         &self.0
     }
 
     /// The first: the one that IKE_SA_INIT carries, which cannot be fragmented by IKE.
-    #[must_use]
     pub fn first(&self) -> IkeAlgorithm {
         self.0[0]
     }
@@ -184,7 +178,6 @@ impl KeyExchange {
     }
 
     /// The NIST category of its strongest post-quantum method.
-    #[must_use]
     pub fn category(&self) -> Option<Category> {
         let safe = self.0.iter().filter(|method| method.is_quantum_safe());
         safe.filter_map(|method| method.known().category)

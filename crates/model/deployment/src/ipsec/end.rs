@@ -37,7 +37,6 @@ pub enum External {
 
 impl End {
     /// The address to which the other end sends, and from which it hears this one; none where the file does not know it.
-    #[must_use]
     pub fn reached_at(&self) -> Option<IpAddr> {
         match self.external {
             External::Same => Some(self.outer),

@@ -68,7 +68,6 @@ fn algorithms(kind: TransformKind, names: &[&str]) -> Vec<IkeAlgorithm> {
 
 impl IpsecPolicy {
     /// Returns the defaults of a profile, for fields that the file omits.
-    #[must_use]
     pub fn of(profile: Profile) -> Self {
         let hybrid = ["x25519-ke1_mlkem768"];
         let classical = ["x25519", "ecp256", "ecp384"];

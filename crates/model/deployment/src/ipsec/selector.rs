@@ -87,7 +87,6 @@ impl fmt::Display for Selector {
 
 impl Network {
     /// One address.
-    #[must_use]
     pub fn of_host(address: IpAddr) -> Self {
         Self {
             address,
@@ -96,13 +95,11 @@ impl Network {
     }
 
     /// Its first address.
-    #[must_use]
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
     /// Bits that all its addresses begin with.
-    #[must_use]
     pub fn bits(&self) -> u8 {
         self.bits
     }

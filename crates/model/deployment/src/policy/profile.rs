@@ -35,7 +35,6 @@ impl Profile {
 
 impl Policy {
     /// The profile `hybrid` as it stands: what holds where a file names no policy.
-    #[must_use]
     pub fn hybrid() -> Self {
         Self {
             profile: Profile::Hybrid,
@@ -53,7 +52,6 @@ impl Policy {
     }
 
     /// The profile `cnsa2` as it stands.
-    #[must_use]
     pub fn cnsa2() -> Self {
         Self {
             profile: Profile::Cnsa2,
@@ -67,7 +65,6 @@ impl Policy {
     }
 
     /// The profile `transition` with its exception.
-    #[must_use]
     pub fn transition(exception: Exception) -> Self {
         let classical = Self::classical();
         let hybrid = Self::hybrid();
@@ -87,7 +84,6 @@ impl Policy {
     }
 
     /// The profile `classical`: the baseline of measurements.
-    #[must_use]
     pub fn classical() -> Self {
         let signatures = vec![
             SignatureScheme::ECDSA_SECP256R1_SHA256,

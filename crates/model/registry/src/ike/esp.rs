@@ -92,7 +92,6 @@ pub fn esp_integrity(id: u16) -> Option<&'static EspIntegrity> {
 
 impl EspEncryption {
     /// Its row among the transforms.
-    #[must_use]
     pub fn transform(&self) -> Option<&'static Transform> {
         transform(TransformKind::Encryption, self.id)
     }
@@ -100,7 +99,6 @@ impl EspEncryption {
 
 impl EspIntegrity {
     /// Its row among the transforms.
-    #[must_use]
     pub fn transform(&self) -> Option<&'static Transform> {
         transform(TransformKind::Integrity, self.id)
     }

@@ -27,7 +27,6 @@ pub enum TransformKind {
 
 impl TransformKind {
     /// The transform type on the wire; 6 to 12 (ADDKE1 to ADDKE7) carry key exchange methods as 4 does.
-    #[must_use]
     pub const fn code(self) -> u8 {
         match self {
             Self::Encryption => 1,

@@ -42,7 +42,6 @@ impl Fragments {
     }
 
     /// Number of fragments.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }

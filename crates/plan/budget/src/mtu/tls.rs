@@ -76,7 +76,6 @@ const CERTIFICATE_ENTRY: u16 = 5;
 
 impl TlsHandshake {
     /// The ClientHello.
-    #[must_use]
     pub fn client_hello(&self) -> Bytes {
         Bytes::from(CLIENT_HELLO) + Bytes::from(self.group.client_share)
     }
@@ -97,14 +96,12 @@ impl TlsHandshake {
     }
 
     /// The same of QUIC, where handshake messages are in CRYPTO frames without records: ServerHello to Finished.
-    #[must_use]
     pub fn server_messages(&self) -> Option<Bytes> {
         let hello = Bytes::from(SERVER_HELLO) + Bytes::from(self.group.server_share);
         Some(hello + Bytes::from(EXTENSIONS_AND_REQUEST) + self.proof()?)
     }
 
     /// The client's of QUIC.
-    #[must_use]
     pub fn client_messages(&self) -> Option<Bytes> {
         self.proof()
     }

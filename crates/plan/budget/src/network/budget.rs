@@ -40,7 +40,6 @@ pub struct Budget {
 
 impl Budget {
     /// Document and clause, and whether it was read.
-    #[must_use]
     pub fn cited(&self) -> String {
         match self.reading {
             Reading::Read => self.source.to_owned(),
@@ -329,13 +328,11 @@ fn pairs_within(packet_us: f64) -> [usize; 2] {
 
 impl Predicted {
     /// One way, for the frame.
-    #[must_use]
     pub fn packet_us(&self) -> f64 {
         self.path_us + self.added_us
     }
 
     /// Describes the exceeded limits of the budget.
-    #[must_use]
     pub fn passed(&self) -> Option<String> {
         let packet = self.budget.packet_us.filter(|most| self.packet_us() > *most);
         if let Some(most) = packet {

@@ -41,7 +41,6 @@ bartizan_registry::named! {
 impl Rule {
     /// Subject of the frameworks for post-quantum cryptography, where they say something of it. They
     /// are about algorithms: none says anything of a link without protection.
-    #[must_use]
     pub const fn subject(self) -> Option<Subject> {
         match self {
             Self::Recording => Some(Subject::KeyExchange),
@@ -51,13 +50,11 @@ impl Rule {
     }
 
     /// Requirements of the frameworks about this rule.
-    #[must_use]
     pub fn asked(self) -> Vec<Asked> {
         self.subject().into_iter().flat_map(asked).collect()
     }
 
     /// One-sentence description of the rule.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Unprotected => "An interface that a standard asks to protect is protected by nothing.",

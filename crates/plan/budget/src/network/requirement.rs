@@ -180,7 +180,6 @@ pub const TABLE_1_NOTE: &str = "C confidentiality, I integrity, A authentication
 
 impl Requirement {
     /// Row of table 1 of Groen et al. 2024 next to the standards; none for an interface that is not in it.
-    #[must_use]
     pub fn next_to_table_1(&self) -> Option<[String; 8]> {
         let printed = self.published?;
         let demands = [

@@ -41,7 +41,6 @@ impl EspCipher {
     }
 
     /// Bytes of integrity check value.
-    #[must_use]
     pub fn icv(&self) -> u8 {
         let own = self.encryption.icv;
         own.or(self.integrity.map(|known| known.icv)).unwrap_or_default()

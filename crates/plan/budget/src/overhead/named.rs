@@ -278,7 +278,6 @@ fn tls<'a>(cipher: &'a str, mut words: impl Iterator<Item = &'a str>) -> Result<
 
 impl Protection {
     /// Nothing.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             name: "none".to_owned(),
@@ -287,7 +286,6 @@ impl Protection {
     }
 
     /// As it was written.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

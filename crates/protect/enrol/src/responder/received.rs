@@ -27,7 +27,6 @@ struct Proof {
 
 impl Received {
     /// Reads a request.
-    #[must_use]
     pub fn read(request: &[u8]) -> Self {
         Self {
             message: Message::read(request),
@@ -37,7 +36,6 @@ impl Received {
     }
 
     /// Reference of the invitation by whose secret the request is protected, if it is by one.
-    #[must_use]
     pub fn reference(&self) -> Option<&str> {
         let message = self.message.as_ref().ok()?;
         mac_of(message)?;

@@ -8,7 +8,6 @@ use crate::frame::Frame;
 
 impl Association {
     /// When [`Association::handle_timeout`] is due.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let lives = self.state != State::Ended;
         let looks = lives && !self.silent && !matches!(self.link, Link::Down(_));

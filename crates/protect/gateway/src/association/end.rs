@@ -66,7 +66,6 @@ pub enum Ending {
 
 impl Ending {
     /// A word for logs and metrics. It never changes.
-    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::ShutDown => "shutdown",
@@ -86,7 +85,6 @@ impl Ending {
     }
 
     /// Cause of the ABORT to the function.
-    #[must_use]
     pub fn cause(&self) -> Cause {
         let text = match self {
             Self::ShutDown => "shut down".to_owned(),

@@ -229,7 +229,6 @@ impl Association {
     }
 
     /// Restarts of the association so far. With each, the carrier drops the streams on which it sends lanes: what is left of them is void.
-    #[must_use]
     pub const fn restarts(&self) -> u32 {
         self.lanes.restarts
     }

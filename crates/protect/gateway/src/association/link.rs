@@ -73,7 +73,6 @@ impl Counted {
 
 impl Association {
     /// By which the peer knows the association; none before it is opened.
-    #[must_use]
     pub const fn token(&self) -> Option<Token> {
         self.token
     }
@@ -112,7 +111,6 @@ impl Association {
     }
 
     /// Request to resume, by the peer that has begun this carrier.
-    #[must_use]
     pub const fn resumes(&self) -> Option<&Resume> {
         self.resumes.as_ref()
     }

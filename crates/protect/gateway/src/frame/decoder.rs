@@ -59,7 +59,6 @@ impl Decoder {
     }
 
     /// Octets of a frame that is not complete.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.buffer.len() - self.read
     }

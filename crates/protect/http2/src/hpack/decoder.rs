@@ -30,7 +30,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// One whose table is at its default size.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,7 +37,6 @@ impl Decoder {
     /// One for a bystander who may have missed earlier blocks. A field that refers to an entry of
     /// those has an empty name, or is left out where the value is there too; where both ends agreed
     /// on a table larger than the default, its oldest entries count as missed.
-    #[must_use]
     pub fn for_bystander() -> Self {
         Self {
             missed: true,

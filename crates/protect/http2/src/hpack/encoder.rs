@@ -18,7 +18,6 @@ pub struct Encoder {
 
 impl Encoder {
     /// One whose table is at its default size.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

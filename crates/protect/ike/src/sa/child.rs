@@ -280,7 +280,6 @@ impl IkeSa {
     /// The CHILD_SA by which packets of the first traffic are to be sent now, by the SPI by which
     /// this end receives: the newest that this end has asked for, and one that the peer has asked
     /// for once the one that it replaces is deleted (RFC 7296, section 2.8).
-    #[must_use]
     pub fn sending(&self) -> Option<u32> {
         self.sending_of(0)
     }

@@ -34,14 +34,12 @@ fn lifetime(message: &Message<'_>) -> Option<Duration> {
 
 impl IkeSa {
     /// Time at which both ends authenticated each other. A rekeyed IKE_SA keeps it.
-    #[must_use]
     pub fn authenticated(&self) -> Option<Instant> {
         self.proof.map(|proof| proof.since)
     }
 
     /// Time at which this end is to begin another IKE_SA that authenticates both ends anew. The
     /// responder waits for half of the time that is left: the initiator comes first.
-    #[must_use]
     pub fn authentication_due(&self) -> Option<Instant> {
         let proof = self.proof.filter(|_| self.is_established())?;
         let own = self.config.timing.authentication.map(|lifetime| {

@@ -12,7 +12,6 @@ use crate::error::Failure;
 
 impl IkeSa {
     /// Time at which to call [`Self::handle_timeout`], unless a datagram is received before.
-    #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         let again = self.outgoing.as_ref().map(|outgoing| outgoing.due);
         let abandoned = self.responding.as_ref().map(|responding| responding.deadline);

@@ -58,7 +58,6 @@ struct Down {
 impl Keeper {
     /// Keeps these links of the charon behind `socket`. Those that wait for a packet are counted
     /// and left to it.
-    #[must_use]
     pub fn new(socket: &Path, links: &[Link]) -> Self {
         Self {
             socket: socket.to_owned(),

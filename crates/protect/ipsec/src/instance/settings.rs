@@ -42,7 +42,6 @@ const TABLE_MOST: u32 = 1 << 20;
 
 impl Settings {
     /// For an end with this many peers.
-    #[must_use]
     pub const fn new(kernel: Kernel, peers: u32) -> Self {
         Self {
             kernel,

@@ -53,7 +53,6 @@ pub enum CredentialsError {
 
 impl CredentialsError {
     /// The file it is about, and what is wrong with it.
-    #[must_use]
     pub fn place(&self) -> (&Path, String) {
         match self {
             Self::Read { path, source } => (path, source.to_string()),
@@ -193,7 +192,6 @@ impl Credentials {
     }
 
     /// Revocation lists of the file that are refused, as newer ones were seen before.
-    #[must_use]
     pub fn older_lists(&self) -> &[Older] {
         &self.lists.older
     }
@@ -219,7 +217,6 @@ impl Credentials {
 
     /// The file by which the newest lists outlive this process; none where no folder is named for
     /// it.
-    #[must_use]
     pub fn known_lists(&self) -> Option<&Path> {
         self.newest.file()
     }
@@ -245,7 +242,6 @@ impl Credentials {
     }
 
     /// Commands and messages that give all of it to charon, in order.
-    #[must_use]
     pub fn load(&self) -> Vec<(&'static str, Message)> {
         let certificate = |kind: &str, flag: &str, der: &[u8]| {
             let message = Section::new().with("type", kind).with("flag", flag).with("data", der);

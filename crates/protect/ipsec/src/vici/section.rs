@@ -28,7 +28,6 @@ pub enum Value {
 
 impl Section {
     /// An empty one.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

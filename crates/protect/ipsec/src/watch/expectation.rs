@@ -93,7 +93,6 @@ pub struct Expectations {
 
 impl Expectations {
     /// Expects these connections.
-    #[must_use]
     pub fn new(connections: Vec<Expectation>) -> Self {
         let mut named = HashMap::new();
         for (place, expected) in connections.iter().enumerate() {
@@ -104,7 +103,6 @@ impl Expectations {
 
     /// Expects connections as they were rendered for `node`. One that the file does not have is
     /// left out.
-    #[must_use]
     pub fn of_deployment(deployment: &Deployment, node: &str, connections: &[Connection]) -> Self {
         let mut by_peer: HashMap<&NodeName, Vec<&Interface>> = HashMap::new();
         for (peer, interface, _) in deployment.ipsec_links(node) {

@@ -77,7 +77,6 @@ struct Entry {
 
 impl<A: Associations> Installed<A> {
     /// Nothing of this link yet.
-    #[must_use]
     pub fn new(path: A) -> Self {
         Self {
             path,
@@ -94,7 +93,6 @@ impl<A: Associations> Installed<A> {
     }
 
     /// Number of SAs whose deletion has failed. [`keep_up`](Self::keep_up) repeats it.
-    #[must_use]
     pub fn left(&self) -> usize {
         self.left.len()
     }

@@ -93,7 +93,6 @@ enum State {
 
 impl Authenticator {
     /// An authenticator of the port with this address.
-    #[must_use]
     pub const fn new(address: [u8; 6]) -> Self {
         Self {
             address,
@@ -236,7 +235,6 @@ impl Authenticator {
     }
 
     /// When [`Authenticator::poll`] is to be called at the latest.
-    #[must_use]
     pub fn wake(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| !matches!(run.state, State::Proven))?;
         let due = run.sent.map_or(run.began, |sent| sent + AGAIN);

@@ -191,7 +191,6 @@ impl SecY {
     }
 
     /// The device.
-    #[must_use]
     pub fn interface(&self) -> &Interface {
         &self.interface
     }

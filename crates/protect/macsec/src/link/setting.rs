@@ -99,7 +99,6 @@ impl Setting {
     }
 
     /// Which end of EAP-TLS this is, where the CAK of MKA comes from that.
-    #[must_use]
     pub fn eap(&self) -> Option<&EapEnd> {
         self.mka.as_ref()?.eap.as_ref()
     }

@@ -13,7 +13,7 @@ use crate::kernel::{Confidentiality, Counters, SecY, State};
 use crate::schedule::Notice;
 
 /// State of a link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Peer and interface, `oru-FH`.
     pub link: String,
@@ -173,7 +173,6 @@ impl Status {
     }
 
     /// State of a link whose device cannot be made or is gone.
-    #[must_use]
     pub fn closed(setting: &Setting, error: &crate::Error) -> Self {
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
         Self {
@@ -182,25 +181,11 @@ impl Status {
             interface: setting.interface.name().to_owned(),
             port: setting.port.clone(),
             device: setting.device.clone(),
-            mtu: 0,
             keying: keying(setting),
-            mka: None,
-            eap: None,
-            up: false,
-            peer_answers: false,
             suite: setting.device_settings.suite.name.to_owned(),
             encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
-            sends: None,
-            receives: None,
-            exchange: None,
-            authenticated_s: None,
-            ends_s: None,
-            keys_stay: false,
-            exchanges: 0,
-            keys: 0,
-            outlived: false,
-            counters: None,
             trouble: Some(format!("{error}{hint}")),
+            ..Self::default()
         }
     }
 }
@@ -230,7 +215,7 @@ impl Exchanged {
 }
 
 /// Memory of a link.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) wants_exchange: bool,
     sends: Option<(Association, Instant)>,
@@ -246,21 +231,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn new() -> Self {
-        Self {
-            wants_exchange: false,
-            sends: None,
-            receives: None,
-            exchange: None,
-            exchanges: 0,
-            keys: 0,
-            outlived: false,
-            trouble: None,
-            peer: None,
-            keys_stay: false,
-        }
-    }
-
     /// No key is in both directions any more.
     pub(super) fn gone(&mut self) {
         (self.sends, self.receives) = (None, None);

@@ -54,7 +54,6 @@ impl Ability {
     }
 
     /// Why it cannot be the peer of EAP-TLS; none where it can.
-    #[must_use]
     pub fn lacks_eap(&self) -> Option<&'static str> {
         (!self.eap_tls).then_some("it was built without EAP-TLS (CONFIG_EAP_TLS)")
     }

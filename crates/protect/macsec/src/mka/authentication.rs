@@ -44,7 +44,6 @@ pub struct Authentication {
 
 impl Authentication {
     /// An end at which nothing runs yet: wpa_supplicant is started at the first look.
-    #[must_use]
     pub fn new(terms: Terms, now: Instant) -> Self {
         Self {
             terms,
@@ -65,20 +64,17 @@ impl Authentication {
     }
 
     /// Since when wpa_supplicant runs.
-    #[must_use]
     pub const fn running(&self) -> Option<Instant> {
         self.running
     }
 
     /// When this end began to be authenticated, and when it begins anew.
-    #[must_use]
     pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
         let ends = self.running.and_then(|since| since.checked_add(self.terms.rekey));
         (self.running, ends)
     }
 
     /// Number of authentications that ended well without another key.
-    #[must_use]
     pub const fn not_rekeyed(&self) -> u64 {
         self.not_rekeyed
     }

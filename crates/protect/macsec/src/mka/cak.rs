@@ -129,7 +129,6 @@ pub struct CakFile {
 
 impl CakFile {
     /// A file that was not read yet.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -138,7 +137,6 @@ impl CakFile {
     }
 
     /// Path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

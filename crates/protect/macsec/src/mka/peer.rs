@@ -26,7 +26,6 @@ pub struct EapPeer {
 
 impl EapPeer {
     /// The first requirement that wpa_supplicant cannot meet. None if it meets all.
-    #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
         if self.files.certificates.len() > 1 {
             Some("it can be given one certificate, and the node has several (`certificates`)")

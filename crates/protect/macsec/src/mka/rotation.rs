@@ -29,7 +29,6 @@ pub struct Agreed {
 
 impl Agreed {
     /// Which key of its key server it is, from 1. The kernel has the number as wpa_supplicant has it in memory.
-    #[must_use]
     pub fn number(&self) -> u64 {
         let [.., a, b, c, d] = self.key.0;
         u32::from_ne_bytes([a, b, c, d]).into()
@@ -62,7 +61,6 @@ pub struct Rotation {
 
 impl Rotation {
     /// State of one end, of which nothing is known yet.
-    #[must_use]
     pub fn new(terms: Terms, direction: Direction) -> Self {
         Self {
             terms,
@@ -90,7 +88,6 @@ impl Rotation {
 
     /// When the peer proved itself, and when the keys end unless it does again. A CAK is as old as
     /// the exchange that gave it.
-    #[must_use]
     pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
         let since = self.given.filter(|_| !self.of_file);
         (since, since.and_then(|since| since.checked_add(self.terms.lifetime)))
@@ -111,20 +108,17 @@ impl Rotation {
     }
 
     /// The name of the CAK that wpa_supplicant runs under.
-    #[must_use]
     pub fn running(&self) -> Option<&Ckn> {
         self.running.as_ref().map(|(ckn, _)| ckn)
     }
 
     /// Time at which the CAK was given.
-    #[must_use]
     pub const fn given_at(&self) -> Option<Instant> {
         self.given
     }
 
     /// MKA offer to the peer: the CAK may stay if both offer the same. Empty if this end wants
     /// another.
-    #[must_use]
     pub fn offer(&self) -> String {
         match (&self.running, self.wanted) {
             (Some((ckn, _)), None) => ckn.to_string(),

@@ -211,7 +211,6 @@ impl Supplicant {
     }
 
     /// Its process id, while it runs.
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         let running = self.running.as_ref().filter(|running| running.daemon.is_alive());
         running.map(|running| running.daemon.id())

@@ -29,7 +29,6 @@ pub struct Terms {
 
 impl Terms {
     /// A key that is replaced at this age, and every so many of them by another exchange.
-    #[must_use]
     pub fn new(rekey: Duration, keys_per_exchange: u64) -> Self {
         Self {
             rekey,
@@ -43,7 +42,6 @@ impl Terms {
 
     /// Time from an exchange, in which the peer proves itself, to the removal of all keys that came
     /// from it: that of its last key.
-    #[must_use]
     pub fn authentication(&self) -> Duration {
         let keys = u32::try_from(self.keys_per_exchange).unwrap_or(u32::MAX);
         let before_the_last = self.rekey.saturating_mul(keys.saturating_sub(1));

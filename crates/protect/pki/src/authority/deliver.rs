@@ -47,7 +47,6 @@ pub enum Overwrite {
 
 impl Destination {
     /// A directory in which nothing is overwritten.
-    #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),

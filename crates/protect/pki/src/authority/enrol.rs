@@ -104,26 +104,22 @@ impl Invitation {
     }
 
     /// The function's name for it: `--ref` of `openssl cmp`, the user of EST.
-    #[must_use]
     pub fn reference(&self) -> &str {
         &self.stored.reference
     }
 
     /// The name in the vendor's certificate by which it is used, where it is by one.
-    #[must_use]
     pub fn vendor(&self) -> Option<&str> {
         self.stored.vendor.as_ref().map(|(name, _)| name.as_str())
     }
 
     /// The secret that the function proves to know; none once it is closed, or where a vendor's
     /// certificate is shown.
-    #[must_use]
     pub fn secret(&self) -> Option<&str> {
         self.stored.secret.as_ref().map(|secret| secret.as_str())
     }
 
     /// The name the certificate gets.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.stored.name
     }
@@ -135,13 +131,11 @@ impl Invitation {
     }
 
     /// Time until which it is open.
-    #[must_use]
     pub fn expires(&self) -> SystemTime {
         self.stored.expires.into()
     }
 
     /// The certificate that was issued for it.
-    #[must_use]
     pub fn serial(&self) -> Option<Serial> {
         self.stored.serial
     }

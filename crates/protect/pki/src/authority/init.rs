@@ -71,7 +71,6 @@ pub struct Intermediate {
 
 impl InitOptions {
     /// A root of ten years without intermediate and without passphrase.
-    #[must_use]
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             algorithm,

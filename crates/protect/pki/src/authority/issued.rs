@@ -147,55 +147,46 @@ impl Issued {
     }
 
     /// The name it was issued under.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its serial number.
-    #[must_use]
     pub fn serial(&self) -> Serial {
         self.serial
     }
 
     /// The certificate itself.
-    #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 
     /// The certificates above it, but for the root.
-    #[must_use]
     pub fn between(&self) -> &[Certificate] {
         &self.between
     }
 
     /// The roots that relying parties are given, the one that signs first.
-    #[must_use]
     pub fn roots(&self) -> &[Certificate] {
         self.trusted.roots()
     }
 
     /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
-    #[must_use]
     pub fn chain_pem(&self) -> String {
         deliver::chain_pem(&self.certificate, &self.between)
     }
 
     /// The private key, PEM; none where the requester has it.
-    #[must_use]
     pub fn key_pem(&self) -> Option<Zeroizing<String>> {
         self.key.as_ref().map(PrivateKey::to_pem)
     }
 
     /// The private key; none where the requester has it.
-    #[must_use]
     pub fn key(&self) -> Option<&PrivateKey> {
         self.key.as_ref()
     }
 
     /// The roots that relying parties are given, PEM.
-    #[must_use]
     pub fn root_pem(&self) -> String {
         self.trusted.pem()
     }

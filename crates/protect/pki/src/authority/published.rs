@@ -57,13 +57,11 @@ impl Published {
     }
 
     /// The authority's certificates: the intermediate that issues first, roots last.
-    #[must_use]
     pub fn certificates(&self) -> &[Certificate] {
         &self.certificates
     }
 
     /// The roots for relying parties, PEM: the one that signs first.
-    #[must_use]
     pub fn roots_pem(&self) -> &str {
         &self.roots_pem
     }
@@ -71,7 +69,6 @@ impl Published {
     /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the
     /// newest issuer first. The certificates of intermediates follow, by which relying parties
     /// recognise the next lists.
-    #[must_use]
     pub fn lists_pem(&self) -> &str {
         &self.lists_pem
     }

@@ -233,7 +233,6 @@ impl Authority {
     }
 
     /// The root that is given next to the one that signs, and signs nothing yet.
-    #[must_use]
     pub fn next_root(&self) -> Option<&Certificate> {
         self.in_phase(Phase::Next).map(|next| &next.entry.certificate)
     }

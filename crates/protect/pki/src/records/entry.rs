@@ -30,61 +30,51 @@ pub struct Entry {
 
 impl Entry {
     /// Its serial number.
-    #[must_use]
     pub fn serial(&self) -> Serial {
         self.serial
     }
 
     /// Role of its holder.
-    #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
     /// Serial number of its issuer's certificate; its own for the root.
-    #[must_use]
     pub fn issuer(&self) -> Serial {
         self.issuer
     }
 
     /// The name it was issued under.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Origin of its key.
-    #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
     /// Its state.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
     /// When it was issued.
-    #[must_use]
     pub fn created(&self) -> SystemTime {
         self.created.into()
     }
 
     /// When and why it was revoked.
-    #[must_use]
     pub fn revocation(&self) -> Option<(SystemTime, Reason)> {
         Some((self.revoked?.into(), self.reason?))
     }
 
     /// The certificate it took the place of.
-    #[must_use]
     pub fn replaces(&self) -> Option<Serial> {
         self.replaces
     }
 
     /// The certificate itself.
-    #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
@@ -101,7 +91,6 @@ macro_rules! words {
     ($type:ident, $what:literal, { $($variant:ident => $word:literal),+ $(,)? }) => {
         impl $type {
             /// The word for it in the records and in tables.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }

@@ -46,7 +46,6 @@ impl Pkcs11Uri {
     }
 
     /// The file with the PIN, if the URI names one.
-    #[must_use]
     pub fn pin_source(&self) -> Option<&Path> {
         self.pin_source.as_deref()
     }

@@ -67,7 +67,6 @@ pub enum Error {
 
 impl Error {
     /// Advice for the operator.
-    #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Passed { .. } => {

@@ -1,7 +1,7 @@
 //! Label sets. Every value is from the deployment file, the registry or a fixed list, except services, which are bounded.
 
 use bartizan_ledger::Negotiated;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 
 bartizan_registry::named! {
     /// The listener that accepted the traffic.
@@ -20,91 +20,24 @@ impl EncodeLabelValue for Side {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct SideLabels {
-    pub(super) side: Side,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct SidePeerLabels {
-    side: Side,
-    peer: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct HandshakeLabels {
-    side: Side,
-    peer: String,
-    group: String,
-    signature: String,
-    cipher: String,
-    resumed: &'static str,
-    verdict: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct AssociationLabels {
-    side: Side,
-    peer: String,
-    ending: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PeerReasonLabels {
-    side: Side,
-    peer: String,
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct BytesLabels {
-    side: Side,
-    peer: String,
-    direction: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct LocalLabels {
-    pub(super) side: Side,
-    pub(super) path: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct LimitLabels {
-    pub(super) limit: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ClientErrorLabels {
-    pub(super) side: Side,
-    pub(super) reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ResultLabels {
-    pub(super) result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RulesLabels {
-    pub(super) rules: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct ServiceLabels {
-    pub(crate) side: Side,
-    pub(crate) consumer: String,
-    pub(crate) producer: String,
-    pub(crate) service: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RequestLabels {
-    side: Side,
-    consumer: String,
-    producer: String,
-    service: String,
-    status: String,
+bartizan_registry::label_sets! {
+    pub(super) SideLabels { pub(super) side: Side }
+    pub(super) SidePeerLabels { side: Side, peer: String }
+    pub(super) HandshakeLabels {
+        side: Side, peer: String, group: String, signature: String, cipher: String, resumed: &'static str, verdict: &'static str
+    }
+    pub(super) AssociationLabels { side: Side, peer: String, ending: &'static str }
+    pub(super) PeerReasonLabels { side: Side, peer: String, reason: &'static str }
+    pub(super) BytesLabels { side: Side, peer: String, direction: &'static str }
+    pub(super) LocalLabels { pub(super) side: Side, pub(super) path: &'static str }
+    pub(super) LimitLabels { pub(super) limit: &'static str }
+    pub(super) ClientErrorLabels { pub(super) side: Side, pub(super) reason: &'static str }
+    pub(super) ResultLabels { pub(super) result: &'static str }
+    pub(super) RulesLabels { pub(super) rules: &'static str }
+    pub(crate) ServiceLabels {
+        pub(crate) side: Side, pub(crate) consumer: String, pub(crate) producer: String, pub(crate) service: String
+    }
+    pub(super) RequestLabels { side: Side, consumer: String, producer: String, service: String, status: String }
 }
 
 impl ServiceLabels {

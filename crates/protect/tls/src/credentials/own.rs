@@ -87,7 +87,6 @@ impl OwnCertificate {
     }
 
     /// The chain sent to peers, leaf first.
-    #[must_use]
     pub fn chain(&self) -> &[ledger::Certificate] {
         &self.shown.chain
     }
@@ -103,13 +102,11 @@ impl OwnCertificate {
     }
 
     /// The file it came from.
-    #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
     /// Command that renews it, as it is typed next to the authority.
-    #[must_use]
     pub fn renewal(&self) -> String {
         let serial = self.shown.chain.first().map_or("NAME", |leaf| leaf.serial.as_str());
         format!("`bartizan ca renew {serial}{} --force`", self.out())
@@ -133,7 +130,6 @@ impl OwnCertificate {
     }
 
     /// The scheme its key signs CertificateVerify in.
-    #[must_use]
     pub fn scheme(&self) -> SignatureScheme {
         self.shown.scheme
     }
@@ -145,7 +141,6 @@ impl OwnCertificate {
     }
 
     /// First and last moment of the leaf.
-    #[must_use]
     pub fn validity(&self) -> (SystemTime, SystemTime) {
         let leaf = self.certified.cert.first();
         let validity = leaf.and_then(|leaf| certificate::validity(leaf).ok());
@@ -159,7 +154,6 @@ impl OwnCertificate {
     }
 
     /// When the first certificate of the chain ends.
-    #[must_use]
     pub fn not_after(&self) -> SystemTime {
         moment(self.valid.1)
     }

@@ -103,7 +103,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Number of changes and limits that the operator must look at.
-    #[must_use]
     pub fn worse(&self) -> usize {
         let changes = self.changes.iter().filter(|change| change.is_for_the_worse());
         changes.count() + self.limits.iter().filter(|limit| limit.is_for_the_worse()).count()

@@ -9,7 +9,7 @@ use bartizan_posture::Concern;
 use serde::Deserialize;
 
 use crate::findings::{Finding, IN_LINKS, NOTHING_SEEN};
-use crate::json::{JsonLink, SCHEMA};
+use crate::json::{SCHEMA, link_facts};
 use crate::report::Report;
 
 /// Identity of a link on two dates: the interface's name and both ends, the lesser first.
@@ -157,7 +157,7 @@ pub fn of_report(report: &Report, memory: usize) -> Result<Links, Error> {
     links.limits.extend(limits.map(|finding| finding.because));
     for link in &report.network().links {
         let failed = |error: serde_json::Error| Error::Unreadable(error.to_string());
-        let text = serde_json::to_string(&JsonLink::new(link)).map_err(failed)?;
+        let text = serde_json::to_string(&link_facts(link)).map_err(failed)?;
         links.add(serde_json::from_str(&text).map_err(failed)?, memory)?;
     }
     Ok(links)

@@ -21,7 +21,6 @@ impl Sink for Nothing {
 
 impl Reducer {
     /// At the first packet of a part; `before` says whether that is the first of its capture.
-    #[must_use]
     pub fn new(limits: Limits, before: Before) -> Self {
         Self {
             observer: Observer::new(limits),

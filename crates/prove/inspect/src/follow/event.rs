@@ -55,7 +55,6 @@ pub struct LinkName {
 
 impl LinkName {
     /// Name of this link.
-    #[must_use]
     pub fn of(link: &Link) -> Self {
         let [a, b] = &link.ends;
         Self {
@@ -67,7 +66,6 @@ impl LinkName {
     }
 
     /// The interface, or else the service.
-    #[must_use]
     pub fn named(&self) -> Cow<'static, str> {
         match (self.interface, self.service) {
             (Some(name), _) => name.into(),
@@ -105,7 +103,6 @@ pub struct Event {
 
 impl Event {
     /// One of this name, in these words.
-    #[must_use]
     pub fn new(name: &'static str, words: impl Into<String>) -> Self {
         Self {
             name,
@@ -118,7 +115,6 @@ impl Event {
     }
 
     /// Something about a source as a whole.
-    #[must_use]
     pub fn of(source: &str, name: &'static str, words: impl Into<String>) -> Self {
         Self {
             source: Some(source.to_owned()),

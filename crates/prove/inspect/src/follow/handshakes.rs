@@ -52,7 +52,6 @@ impl Handshakes {
     }
 
     /// Their number, also of those that are not kept.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }

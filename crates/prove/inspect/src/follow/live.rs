@@ -93,7 +93,6 @@ pub struct Live {
 
 impl Live {
     /// Nothing yet. `run` distinguishes this process from one before it at the same address.
-    #[must_use]
     pub fn new(run: u64) -> Self {
         Self {
             run,

@@ -46,13 +46,11 @@ pub struct Metric {
 
 impl Metric {
     /// One that only grows, without values yet.
-    #[must_use]
     pub fn sum(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help, Kind::Sum)
     }
 
     /// One that goes up and down, without values yet.
-    #[must_use]
     pub fn gauge(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help, Kind::Gauge)
     }

@@ -36,7 +36,7 @@ struct Reported {
 }
 
 /// Remembers what was reported of a source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tracker {
     source: String,
     links: BTreeMap<Identity, Reported>,
@@ -52,16 +52,10 @@ pub struct Tracker {
 
 impl Tracker {
     /// Tracker of a source with this name of which nothing was reported yet.
-    #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
-            links: BTreeMap::new(),
-            occurrences: BTreeSet::new(),
-            whole: BTreeSet::new(),
-            untracked: 0,
-            beyond: 0,
-            listed: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -196,13 +190,11 @@ impl Tracker {
     }
 
     /// Interfaces of the deployment file that carried something at any time.
-    #[must_use]
     pub fn listed(&self) -> &BTreeSet<usize> {
         &self.listed
     }
 
     /// Findings that stand, by concern.
-    #[must_use]
     pub fn open_findings(&self) -> BTreeMap<Concern, u64> {
         let mut open_findings = BTreeMap::new();
         let of_links = self

@@ -102,7 +102,6 @@ pub struct Recent {
 
 impl Recent {
     /// Nothing has ended yet. Parts are kept for a `window`, in the room that `shares` give.
-    #[must_use]
     pub fn new(window: Duration, shares: Shares) -> Self {
         Self {
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
@@ -245,7 +244,6 @@ pub struct View {
 
 impl View {
     /// The links.
-    #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }

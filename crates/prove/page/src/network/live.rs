@@ -132,7 +132,6 @@ struct Node {
 impl Map {
     /// Map of links, each with the rank of its verdict, its number and its ends. If they have too
     /// many ends those of the worst are drawn.
-    #[must_use]
     pub fn of<'a>(links: impl Iterator<Item = (u8, u64, &'a [String; 2])>) -> Self {
         let mut links: Vec<_> = links.collect();
         links.sort_by_key(|(_, number, _)| *number);

@@ -27,7 +27,6 @@ pub struct Drawing {
 
 impl Drawing {
     /// As an element of an HTML page that has the style of plots.
-    #[must_use]
     pub fn inline(&self) -> String {
         let mut out = String::from("<svg class=\"plot\" role=\"img\" viewBox=\"0 0 ");
         let _ = write!(out, "{:.0} {:.0}\"><title>", self.width, self.height);
@@ -129,7 +128,6 @@ impl Drawing {
     }
 
     /// Title of the plot, in one line.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }

@@ -87,7 +87,6 @@ pub struct Network {
 
 impl Links {
     /// Links that hold this many bytes at most.
-    #[must_use]
     pub fn within(bytes: usize) -> Self {
         Self {
             bundles: HashMap::new(),
@@ -101,7 +100,6 @@ impl Links {
     }
 
     /// Bytes that they hold, and that judging them will take.
-    #[must_use]
     pub fn held(&self) -> usize {
         let table = table(self.bundles.capacity());
         table + self.held + self.reasons.held() + self.bundles.len() * JUDGED

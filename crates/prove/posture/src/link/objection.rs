@@ -41,7 +41,6 @@ bartizan_registry::named! {
 
 impl Concern {
     /// Concern for data that can be read, now or later.
-    #[must_use]
     pub fn of_readable(confidentiality: Verdict) -> Self {
         match confidentiality {
             Verdict::ReadableNow => Self::ReadableNow,
@@ -50,7 +49,6 @@ impl Concern {
     }
 
     /// The risk in one sentence.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::ReadableNow => "It was sent unencrypted: whoever captures it reads it now.",

@@ -96,7 +96,6 @@ pub struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// A TCP connection with the posture made from it.
-    #[must_use]
     pub fn connection(connection: &'a Connection, posture: &'a Posture) -> Self {
         let occasion = match connection.start {
             Start::Midstream => Occasion::Before,
@@ -119,7 +118,6 @@ impl<'a> Part<'a> {
     }
 
     /// An SCTP association with the posture made from it.
-    #[must_use]
     pub fn association(association: &'a Association, posture: &'a Posture) -> Self {
         let [ours, theirs] = [&association.from_initiator, &association.from_responder];
         Self {
@@ -140,7 +138,6 @@ impl<'a> Part<'a> {
     }
 
     /// An IKE_SA.
-    #[must_use]
     pub fn ike(judged: &'a JudgedIkeSa) -> Self {
         let sa = &judged.sa;
         let [ours, theirs] = [&sa.from_initiator, &sa.from_responder];
@@ -165,7 +162,6 @@ impl<'a> Part<'a> {
     }
 
     /// An ESP security association: one direction.
-    #[must_use]
     pub fn esp(judged: &'a JudgedEspSa) -> Self {
         let sa = &judged.sa;
         Self {
@@ -187,7 +183,6 @@ impl<'a> Part<'a> {
     }
 
     /// A protocol without connections with the posture made from it. Of PFCP the end in control counts as the one that asks.
-    #[must_use]
     pub fn datagrams(datagrams: &'a Datagrams, posture: &'a Posture) -> Self {
         let [client, server] = [datagrams.client, datagrams.server].map(Socket::from);
         let (ours, theirs) = (datagrams.from_client, datagrams.from_server);
@@ -209,31 +204,26 @@ impl<'a> Part<'a> {
     }
 
     /// The hosts at its ends, the one that asks first.
-    #[must_use]
     pub fn hosts(&self) -> [Address; 2] {
         self.ends.map(|end| end.address)
     }
 
     /// The address of each end, with its port where it has one; the one that asks first.
-    #[must_use]
     pub fn endpoints(&self) -> [(Address, Option<u16>); 2] {
         self.ends.map(|end| (end.address, end.port))
     }
 
     /// Returns its beginning.
-    #[must_use]
     pub fn occasion(&self) -> Occasion {
         self.occasion
     }
 
     /// Returns the encapsulation of its packets.
-    #[must_use]
     pub fn path(&self) -> &'a Path {
         self.path
     }
 
     /// Its first packet and its last.
-    #[must_use]
     pub fn span(&self) -> [Moment; 2] {
         [self.first, self.last]
     }

@@ -99,7 +99,6 @@ impl Messages {
     }
 
     /// Bytes it holds on the heap.
-    #[must_use]
     pub fn held(&self) -> usize {
         let endpoints = self.endpoints.iter();
         allocated(self.types.capacity() * size_of::<(u8, [u64; 2])>())

@@ -56,7 +56,6 @@ bartizan_registry::named! {
 impl Named {
     /// Ports that it is looked for on, where its structure is too weak to be believed anywhere;
     /// none where it is recognised by structure alone.
-    #[must_use]
     pub fn ports(self) -> &'static [u16] {
         match self {
             Self::Gtp1C => &[2123],

@@ -52,7 +52,6 @@ pub enum DatagramProtocol {
 
 impl DatagramProtocol {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Self::GtpU => "GTP-U".into(),
@@ -81,7 +80,6 @@ impl DatagramProtocol {
     }
 
     /// The port that it is looked for on, as the registry has it; none where it is recognised by structure alone.
-    #[must_use]
     pub fn port(self) -> Option<u16> {
         let known = UDP_APPLICATIONS.iter().find(|known| self.name() == known.protocol)?;
         Some(known.port)

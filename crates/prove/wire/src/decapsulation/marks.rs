@@ -40,7 +40,6 @@ impl fmt::Display for Mark {
 
 impl Encapsulation {
     /// Marks by which it is recognised.
-    #[must_use]
     pub fn marks(self) -> &'static [Mark] {
         use Mark::{BehindLabels, EtherType, Gre, Port, Protocol};
         const _: () = assert!(VLANS.len() == 4, "each has its mark below");

@@ -25,7 +25,6 @@ impl ExchangeType {
     pub const IKE_FOLLOWUP_KE: Self = Self(44);
 
     /// Its name in the IANA registry.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             34 => "IKE_SA_INIT",
@@ -105,13 +104,11 @@ impl KeyExchangeMethod {
     pub const NONE: Self = Self(0);
 
     /// Its entry in the registry.
-    #[must_use]
     pub fn known(self) -> Option<&'static Transform> {
         transform(TransformKind::KeyExchange, self.0)
     }
 
     /// Its safety against a recorder; none if the registry does not know it.
-    #[must_use]
     pub fn safety(self) -> Option<Safety> {
         self.known()?.recording
     }

@@ -54,7 +54,6 @@ impl Half {
     }
 
     /// Bytes that its encrypted payloads can have at most.
-    #[must_use]
     pub fn capacity(&self) -> u64 {
         let messages = u64::from(self.fragments.max(1));
         self.bytes.saturating_sub(messages * (Header::LENGTH as u64 + 4))
@@ -186,7 +185,6 @@ pub struct Exchange {
 
 impl Exchange {
     /// From the request's first byte to the response's last, in nanoseconds; none unless both are complete.
-    #[must_use]
     pub fn duration(&self) -> Option<u64> {
         let (request, response) = (self.request.as_ref()?, self.response.as_ref()?);
         let complete = request.complete && response.complete;
@@ -195,20 +193,17 @@ impl Exchange {
 
     /// Bytes that the encrypted payloads of either half can have at most: a key exchange whose data are longer is not
     /// in it. None where a half is missing or incomplete.
-    #[must_use]
     pub fn capacity(&self) -> Option<(u64, u64)> {
         let (request, response) = (self.request.as_ref()?, self.response.as_ref()?);
         (request.complete && response.complete).then(|| (request.capacity(), response.capacity()))
     }
 
     /// The first packet of either half.
-    #[must_use]
     pub fn first(&self) -> Option<Moment> {
         self.request.or(self.response).map(|half| half.first)
     }
 
     /// The last packet of either half.
-    #[must_use]
     pub fn last(&self) -> Option<Moment> {
         self.response.or(self.request).map(|half| half.last)
     }
@@ -274,7 +269,6 @@ impl Rekey {
 
     /// The roomiest of its exchanges: bytes its request and its response have for encrypted payloads. None where the
     /// CREATE_CHILD_SA was not seen whole.
-    #[must_use]
     pub fn capacity(&self) -> Option<(u64, u64)> {
         self.capacity
     }

@@ -37,7 +37,6 @@ impl Exchanges {
     }
 
     /// Number of all exchanges.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.kept as u64 + self.omitted
     }

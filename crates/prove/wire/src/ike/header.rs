@@ -85,7 +85,6 @@ impl Header {
     }
 
     /// The header as it stands on the wire.
-    #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..8].copy_from_slice(&self.initiator_spi.to_be_bytes());

@@ -74,7 +74,6 @@ impl NotifyType {
     }
 
     /// Its name in the IANA registry.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES
             .binary_search_by_key(&self.0, |(number, _)| *number)

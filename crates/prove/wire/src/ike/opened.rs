@@ -86,7 +86,6 @@ impl Made {
     }
 
     /// Protocol of the SA: `IKE`, `AH`, `ESP`.
-    #[must_use]
     pub fn protocol(&self) -> &'static str {
         match self.chosen.protocol {
             IKE => "IKE",
@@ -97,14 +96,12 @@ impl Made {
     }
 
     /// Both SPIs, the requester's first; none where they are not those of an IKE_SA.
-    #[must_use]
     pub fn ike_spis(&self) -> Option<(u64, u64)> {
         let spi = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_be_bytes);
         Some((spi(&self.requester_spi)?, spi(&self.chosen.spi)?))
     }
 
     /// Both SPIs, the requester's first; none where they are not those of ESP.
-    #[must_use]
     pub fn esp_spis(&self) -> Option<[u32; 2]> {
         let spi = |bytes: &[u8]| bytes.try_into().ok().map(u32::from_be_bytes);
         Some([spi(&self.requester_spi)?, spi(&self.chosen.spi)?])

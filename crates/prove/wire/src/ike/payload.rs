@@ -169,7 +169,6 @@ impl<'a> Message<'a> {
 
     /// Type of the first payload, and all payloads in wire format; none if a value does not fit its
     /// field.
-    #[must_use]
     pub fn encode(&self) -> Option<(PayloadType, Vec<u8>)> {
         let mut bytes = Vec::new();
         for (index, payload) in self.payloads.iter().enumerate() {

@@ -34,7 +34,6 @@ impl Transform {
     pub const ADDITIONAL_KE: std::ops::RangeInclusive<u8> = 6..=12;
 
     /// The method, if it is a key exchange of any place.
-    #[must_use]
     pub fn key_exchange(self) -> Option<KeyExchangeMethod> {
         (self.kind == Self::KE || self.is_additional()).then_some(KeyExchangeMethod(self.id))
     }

@@ -176,7 +176,6 @@ impl<T> Kept<T> {
     }
 
     /// Number of all items.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.first.len() as u64 + self.omitted
     }
@@ -281,7 +280,6 @@ pub struct IkeSa {
 
 impl IkeSa {
     /// Bytes it holds besides its own.
-    #[must_use]
     pub fn held(&self) -> usize {
         fn list<T>(capacity: usize) -> usize {
             allocated(capacity * size_of::<T>())
@@ -321,7 +319,6 @@ impl IkeSa {
     }
 
     /// Each CREATE_CHILD_SA that is kept with the IKE_FOLLOWUP_KE that followed it, those that were refused left out.
-    #[must_use]
     pub fn rekeyed(&self) -> Vec<(Exchange, Vec<Exchange>)> {
         let mut rekeyed: Vec<(Exchange, Vec<Exchange>)> = Vec::new();
         for exchange in self.exchanges.iter() {
@@ -347,7 +344,6 @@ impl IkeSa {
     }
 
     /// From the first IKE_SA_INIT to the end of IKE_AUTH, in nanoseconds; none unless both are whole.
-    #[must_use]
     pub fn set_up(&self) -> Option<u64> {
         let first = self
             .exchanges_of(super::ExchangeType::IKE_SA_INIT)

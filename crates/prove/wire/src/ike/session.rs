@@ -95,7 +95,6 @@ enum Where {
 
 impl Session {
     /// An IKE_SA whose first message, not yet taken, has this header.
-    #[must_use]
     pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
         let from = match header.major {
             2 => sender(header),
@@ -156,25 +155,21 @@ impl Session {
     }
 
     /// Its place in the order of first packets.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.sa.number
     }
 
     /// The hosts at its two ends.
-    #[must_use]
     pub fn hosts(&self) -> [IpAddr; 2] {
         [self.sa.initiator.ip(), self.sa.responder.ip()]
     }
 
     /// Time and packet of its last message.
-    #[must_use]
     pub fn last(&self) -> Moment {
         self.sa.last
     }
 
     /// Bytes it holds.
-    #[must_use]
     pub fn held(&self) -> usize {
         let rekeys = self.creating.iter().flatten().count();
         let open = self.open.iter().map(|open| {
@@ -276,7 +271,6 @@ impl Session {
     }
 
     /// Further addresses of initiator and responder, in the order in which it moved to them.
-    #[must_use]
     pub fn moved(&self) -> &[[IpAddr; 2]] {
         &self.sa.moved
     }

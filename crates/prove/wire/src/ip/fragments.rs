@@ -138,7 +138,6 @@ pub struct Fragments {
 
 impl Fragments {
     /// With nothing held.
-    #[must_use]
     pub fn new(limits: FragmentLimits) -> Self {
         Self {
             limits,

@@ -88,7 +88,6 @@ impl Observer {
     }
 
     /// Live flows and their memory.
-    #[must_use]
     pub fn holding(&self) -> Holding {
         let (ike_sas, esp_sas) = self.ipsec.live();
         Holding {

@@ -224,7 +224,6 @@ impl<'a> Data<'a> {
     }
 
     /// Bytes of payload as sent.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.payload.len() + self.missing
     }

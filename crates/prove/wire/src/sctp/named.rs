@@ -24,7 +24,6 @@ const SSH: [&[u8]; 2] = [b"SSH-2.", b"SSH-1."];
 
 impl Named {
     /// Payload protocol identifiers that name it.
-    #[must_use]
     pub fn payload_protocols(self) -> &'static [u32] {
         match self {
             Self::Diameter => &DIAMETER,
@@ -35,7 +34,6 @@ impl Named {
 
 impl Association {
     /// Protocol of its user messages, if it is known by name.
-    #[must_use]
     pub fn named(&self) -> Option<Named> {
         let sent = [&self.from_initiator, &self.from_responder];
         let is_ssh = |sent: &Sent| SSH.iter().any(|begins| sent.opening.bytes().starts_with(begins));

@@ -42,7 +42,6 @@ pub struct Tracker {
 
 impl Tracker {
     /// An association whose first packet, not yet taken, is this.
-    #[must_use]
     pub fn new(number: u64, source: SocketAddr, destination: SocketAddr, packet: &Packet<'_>, at: Moment) -> Self {
         let init = packet.chunks().next().map(|chunk| chunk.kind);
         let (ends, roles, begun) = match init {
@@ -75,19 +74,16 @@ impl Tracker {
     }
 
     /// Its place in the order of first packets.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// Its last packet so far.
-    #[must_use]
     pub fn last(&self) -> Moment {
         self.last
     }
 
     /// Bytes it holds, about.
-    #[must_use]
     pub fn held(&self) -> usize {
         let addresses = self
             .addresses

@@ -27,13 +27,11 @@ pub struct Budget {
 
 impl Budget {
     /// A budget of so many bytes.
-    #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self { limit: bytes, used: 0 }
     }
 
     /// Bytes held back.
-    #[must_use]
     pub fn used(&self) -> usize {
         self.used
     }
@@ -89,7 +87,6 @@ pub struct StreamCounts {
 
 impl StreamCounts {
     /// Bytes that were sent, as far as anything tells: given or not.
-    #[must_use]
     pub fn sent(&self) -> u64 {
         self.bytes.saturating_add(self.missing).saturating_add(self.unseen)
     }
@@ -310,7 +307,6 @@ impl Stream {
     }
 
     /// The sequence number behind all that came, in order or not.
-    #[must_use]
     pub fn furthest(&self) -> Option<u32> {
         Some(self.next?.wrapping_add(self.held_ahead() as u32))
     }
@@ -344,7 +340,6 @@ impl Stream {
     }
 
     /// Bytes that what was given holds, until it is settled.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.held())
     }
@@ -405,7 +400,6 @@ impl Stream {
     }
 
     /// Counts so far.
-    #[must_use]
     pub fn counts(&self) -> StreamCounts {
         self.counts
     }

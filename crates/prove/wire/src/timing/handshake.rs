@@ -57,13 +57,11 @@ pub struct Handshake {
 
 impl Handshake {
     /// From the first byte of ClientHello to the last of Finished, in nanoseconds.
-    #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.finished.time.since(self.hello.time)
     }
 
     /// From the first SYN to the last byte of Finished, in nanoseconds.
-    #[must_use]
     pub fn since_syn_ns(&self) -> Option<u64> {
         Some(self.finished.time.since(self.syn?.time))
     }

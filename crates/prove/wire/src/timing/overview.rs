@@ -53,7 +53,6 @@ impl Overview {
     }
 
     /// From the first packet to the last, in nanoseconds.
-    #[must_use]
     pub fn duration_ns(&self) -> u64 {
         match (self.first, self.last) {
             (Some(first), Some(last)) => last.time.since(first.time),

@@ -31,7 +31,6 @@ pub struct Turn {
 
 impl Turn {
     /// Duration of the change, in nanoseconds.
-    #[must_use]
     pub fn took_ns(&self) -> u64 {
         self.after.at.time.since(self.before.at.time)
     }
@@ -47,7 +46,6 @@ pub struct Turns {
 impl Turns {
     /// Turns of the packets of this IP protocol; others are not looked at. A capture on an
     /// interface of a host that decrypts shows incoming packets twice, encrypted and decrypted.
-    #[must_use]
     pub fn new(protocol: u8) -> Self {
         Self { protocol, last: None }
     }

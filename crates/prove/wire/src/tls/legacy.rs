@@ -28,7 +28,6 @@ impl ServerKeyExchange {
     /// Reads the body of the message. Its content depends on the cipher suite, and is recognised by
     /// its shape: finite-field parameters (RFC 5246, section 7.4.3) whose signature ends with the
     /// body, or a named curve. Anything else, as the hints of pre-shared keys, is left alone.
-    #[must_use]
     pub fn read(body: &[u8], version: Version) -> Self {
         if let Some(signature) = finite_field(body, version) {
             return Self { group: None, signature };
@@ -79,7 +78,6 @@ pub struct Certificates {
 impl Certificates {
     /// Reads the body of a Certificate message of TLS 1.2 or older (RFC 5246, section 7.4.2). Their
     /// contents require the certificate reader of `keys`.
-    #[must_use]
     pub fn read(body: &[u8], keys: Option<&dyn Keys>) -> Self {
         let (mut count, mut chain) = (0, Vec::new());
         if let Some(mut list) = Cursor::new(body).vector24() {

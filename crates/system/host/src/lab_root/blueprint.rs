@@ -30,13 +30,11 @@ impl Blueprint {
     }
 
     /// Directory of the root, built or not.
-    #[must_use]
     pub fn directory(&self) -> PathBuf {
         self.cache.join("roots").join(format!("{}-{}", self.name, self.version))
     }
 
     /// The root, when it is there and is what this blueprint says.
-    #[must_use]
     pub fn present(&self) -> Option<LabRoot> {
         let root = LabRoot::read(&self.directory())?;
         let stamp = &root.stamp;

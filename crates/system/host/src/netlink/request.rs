@@ -82,7 +82,6 @@ impl fmt::Debug for Request {
 
 impl Request {
     /// A request of this type, with the fixed header that its family has in front of attributes.
-    #[must_use]
     pub fn new(family: Family, kind: u16, fixed: &[u8]) -> Self {
         let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM));
         bytes.extend([0; HEADER]);
@@ -96,7 +95,6 @@ impl Request {
     }
 
     /// A command of a family of generic netlink.
-    #[must_use]
     pub fn generic(family: u16, command: u8, version: u8) -> Self {
         Self::new(Family::Generic, family, &[command, version, 0, 0])
     }

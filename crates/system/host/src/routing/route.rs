@@ -50,7 +50,6 @@ pub enum Filter {
 impl Route {
     /// The route to everywhere by an interface, in a table; `metric` ranks it behind others to the
     /// same network.
-    #[must_use]
     pub fn new(version: Version, table: u32, interface: u32, metric: u32) -> Self {
         let route = Self {
             version,
@@ -75,14 +74,12 @@ impl Route {
     }
 
     /// The route by loopback.
-    #[must_use]
     pub fn loopback(version: Version, table: u32) -> Self {
         Self::new(version, table, LOOPBACK, 0)
     }
 
     /// The IPv4 route that makes destinations unreachable, whichever interface a socket is bound
     /// to.
-    #[must_use]
     pub fn unreachable(table: u32, metric: u32) -> Self {
         let mut route = Self::new(Version::V4, table, 0, metric);
         route.attributes.remove(&OUT);
@@ -120,13 +117,11 @@ impl Route {
     }
 
     /// Its IP version.
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
     /// The table that it is in.
-    #[must_use]
     pub fn table(&self) -> u32 {
         self.number(TABLE).unwrap_or(0)
     }

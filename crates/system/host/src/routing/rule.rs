@@ -47,7 +47,6 @@ pub struct Rule {
 impl Rule {
     /// A rule for all packets that leads nowhere yet. Rules of a lower priority number are asked
     /// first.
-    #[must_use]
     pub fn new(version: Version, priority: u32) -> Self {
         Self {
             version,
@@ -157,25 +156,21 @@ impl Rule {
     }
 
     /// Its IP version.
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
     /// Its place among the others.
-    #[must_use]
     pub fn priority(&self) -> u32 {
         self.number(PRIORITY).unwrap_or(0)
     }
 
     /// The table that it looks in.
-    #[must_use]
     pub fn table(&self) -> Option<u32> {
         self.number(TABLE)
     }
 
     /// The program that has made it; none where it does not say.
-    #[must_use]
     pub fn maker(&self) -> Option<u8> {
         self.attributes.get(&MADE_BY)?.first().copied()
     }

@@ -161,7 +161,6 @@ impl Credentials {
     }
 
     /// When the node's own certificate, or one between it and its root, ends.
-    #[must_use]
     pub fn not_after(&self) -> Option<SystemTime> {
         let ends = std::iter::once(&self.leaf).chain(&self.between);
         let ends = ends.filter_map(|der| Some(Certificate::from_der(der, "").ok()?.not_after()));
@@ -169,7 +168,6 @@ impl Credentials {
     }
 
     /// When the first of the revocation lists of the file is due to be replaced.
-    #[must_use]
     pub fn lists_due(&self) -> Option<SystemTime> {
         self.given_lists().filter_map(RevocationList::next_update).min()
     }

@@ -143,7 +143,7 @@ impl Link {
         } = own;
         let (established, _) = established.expect("the handshake ended well");
         let established = Arc::from(established);
-        let mut seen = status::Seen::new();
+        let mut seen = status::Seen::default();
         seen.exchanged(&established, now, now);
         for notice in &notices {
             seen.notice(notice, Some(channels[0]), now);

@@ -89,7 +89,6 @@ impl Sockets {
     }
 
     /// Number of sockets.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.tcp.len() + self.sctp.len() + self.udp.len()
     }

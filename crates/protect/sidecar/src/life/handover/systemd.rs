@@ -79,7 +79,6 @@ pub struct Notify {
 
 impl Notify {
     /// Connects to where systemd listens, which a confined process could not. Where that fails nothing is sent.
-    #[must_use]
     pub fn from_environment() -> Self {
         let Some(path) = env::var_os("NOTIFY_SOCKET") else {
             return Self::default();

@@ -28,12 +28,24 @@ pub(super) enum Connection<T> {
     Http2(http2::Connection<T>),
 }
 
-macro_rules! either {
-    ($self:expr, $connection:ident => $what:expr) => {
-        match $self {
-            Connection::Http1($connection) => $what,
-            Connection::Http2($connection) => $what,
-        }
+/// Methods that both versions have: `fn` takes a reference, `mut fn` a mutable one.
+macro_rules! of_both {
+    (
+        $(fn $name:ident($this:ident $(, $argument:ident: $type:ty)*) $(-> $given:ty)?;)+
+        $(mut fn $name_mut:ident($this_mut:ident $(, $argument_mut:ident: $type_mut:ty)*) $(-> $given_mut:ty)?;)+
+    ) => {
+        $(pub(super) fn $name(&$this $(, $argument: $type)*) $(-> $given)? {
+            match $this {
+                Self::Http1(one) => one.$name($($argument),*),
+                Self::Http2(one) => one.$name($($argument),*),
+            }
+        })+
+        $(pub(super) fn $name_mut(&mut $this_mut $(, $argument_mut: $type_mut)*) $(-> $given_mut)? {
+            match $this_mut {
+                Self::Http1(one) => one.$name_mut($($argument_mut),*),
+                Self::Http2(one) => one.$name_mut($($argument_mut),*),
+            }
+        })+
     };
 }
 
@@ -52,25 +64,34 @@ impl<T> Connection<T> {
         }
     }
 
-    pub(super) fn output(&self) -> &[u8] {
-        either!(self, one => one.output())
-    }
-
-    pub(super) fn wrote(&mut self, bytes: usize) {
-        either!(self, one => one.wrote(bytes));
-    }
-
-    pub(super) fn receive(
-        &mut self,
-        input: &[u8],
-        frames: usize,
-        events: &mut Vec<Event<T>>,
-    ) -> Result<Received, Fault> {
-        either!(self, one => one.receive(input, frames, events))
-    }
-
-    pub(super) fn seen(&mut self) {
-        either!(self, one => one.seen());
+    of_both! {
+        fn output(self) -> &[u8];
+        fn open_streams(self) -> usize;
+        fn waiting(self) -> usize;
+        fn is_idle(self) -> bool;
+        fn is_full(self) -> bool;
+        fn has_room(self) -> bool;
+        fn is_drained(self) -> bool;
+        fn needs_sweeps(self) -> bool;
+        fn holds(self) -> bool;
+        mut fn wrote(self, bytes: usize);
+        mut fn receive(self, input: &[u8], frames: usize, events: &mut Vec<Event<T>>) -> Result<Received, Fault>;
+        mut fn seen(self);
+        mut fn kept(self, stream: u32) -> Option<&mut T>;
+        mut fn keep(self, stream: u32, kept: T) -> Option<T>;
+        mut fn take_kept(self, stream: u32) -> Option<T>;
+        mut fn is_open(self, stream: u32) -> bool;
+        mut fn clear(self) -> Vec<T>;
+        mut fn drain(self);
+        mut fn release(self, stream: u32, bytes: usize);
+        mut fn sweep(self, enough: Sweeps) -> Vec<u32>;
+        mut fn longest_waiting(self) -> Option<u32>;
+        mut fn send_head(self, stream: u32, fields: &Fields, end: bool) -> Result<(), Unsent>;
+        mut fn send_data(self, stream: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent>;
+        mut fn send_trailers(self, stream: u32, fields: Fields) -> Result<(), Unsent>;
+        mut fn reset(self, stream: u32, code: Code) -> Option<T>;
+        mut fn refuse_rest(self, stream: u32, code: Code, bytes: usize);
+        mut fn pump(self, events: &mut Vec<Event<T>>);
     }
 
     /// The other side sends nothing more. HTTP/2 announces before what that means.
@@ -87,44 +108,12 @@ impl<T> Connection<T> {
         }
     }
 
-    pub(super) fn kept(&mut self, stream: u32) -> Option<&mut T> {
-        either!(self, one => one.kept(stream))
-    }
-
-    pub(super) fn keep(&mut self, stream: u32, kept: T) -> Option<T> {
-        either!(self, one => one.keep(stream, kept))
-    }
-
-    pub(super) fn take_kept(&mut self, stream: u32) -> Option<T> {
-        either!(self, one => one.take_kept(stream))
-    }
-
-    pub(super) fn is_open(&mut self, stream: u32) -> bool {
-        either!(self, one => one.is_open(stream))
-    }
-
     pub(super) fn all(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let (one, two) = match self {
             Self::Http1(one) => (Some(one.all()), None),
             Self::Http2(two) => (None, Some(two.all())),
         };
         one.into_iter().flatten().chain(two.into_iter().flatten())
-    }
-
-    pub(super) fn clear(&mut self) -> Vec<T> {
-        either!(self, one => one.clear())
-    }
-
-    pub(super) fn open_streams(&self) -> usize {
-        either!(self, one => one.open_streams())
-    }
-
-    pub(super) fn waiting(&self) -> usize {
-        either!(self, one => one.waiting())
-    }
-
-    pub(super) fn is_idle(&self) -> bool {
-        either!(self, one => one.is_idle())
     }
 
     /// The number of requests that the other end takes at once.
@@ -142,29 +131,15 @@ impl<T> Connection<T> {
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        either!(self, one => one.is_full())
-    }
-
-    pub(super) fn has_room(&self) -> bool {
-        either!(self, one => one.has_room())
-    }
-
     /// Returns true if reading would bring data that no stream may take yet. In HTTP/2 windows see
     /// to that.
     pub(super) fn is_paused(&self) -> bool {
-        match self {
-            Self::Http1(one) => one.is_paused(),
-            Self::Http2(_) => false,
-        }
+        matches!(self, Self::Http1(one) if one.is_paused())
     }
 
     /// Returns true if data that was read before can go on.
     pub(super) fn is_resumed(&self) -> bool {
-        match self {
-            Self::Http1(one) => one.is_resumed(),
-            Self::Http2(_) => false,
-        }
+        matches!(self, Self::Http1(one) if one.is_resumed())
     }
 
     /// The same; asking forgets it.
@@ -185,30 +160,17 @@ impl<T> Connection<T> {
 
     /// Returns true if closing at once would take our last message from the other side.
     pub(super) fn lingers(&self) -> bool {
-        match self {
-            Self::Http1(one) => one.lingers(),
-            Self::Http2(_) => false,
-        }
+        matches!(self, Self::Http1(one) if one.lingers())
     }
 
     /// Returns true if it ends by itself once nothing is under way.
     pub(super) fn is_leaving(&self) -> bool {
-        match self {
-            Self::Http1(one) => one.is_leaving(),
-            Self::Http2(_) => false,
-        }
+        matches!(self, Self::Http1(one) if one.is_leaving())
     }
 
     /// Tells that a request was broken off in its middle, which HTTP/1.1 can say by the end of the connection only.
     pub(super) fn is_broken_off(&self) -> bool {
-        match self {
-            Self::Http1(one) => one.is_broken_off(),
-            Self::Http2(_) => false,
-        }
-    }
-
-    pub(super) fn drain(&mut self) {
-        either!(self, one => one.drain());
+        matches!(self, Self::Http1(one) if one.is_broken_off())
     }
 
     /// Draining waits no longer for the other end to answer; HTTP/1.1 never does.
@@ -218,10 +180,6 @@ impl<T> Connection<T> {
         }
     }
 
-    pub(super) fn is_drained(&self) -> bool {
-        either!(self, one => one.is_drained())
-    }
-
     pub(super) fn fail(&mut self, code: Code, why: &str) {
         match self {
             Self::Http1(one) => one.fail(code, why),
@@ -229,54 +187,10 @@ impl<T> Connection<T> {
         }
     }
 
-    pub(super) fn release(&mut self, stream: u32, bytes: usize) {
-        either!(self, one => one.release(stream, bytes));
-    }
-
-    pub(super) fn needs_sweeps(&self) -> bool {
-        either!(self, one => one.needs_sweeps())
-    }
-
-    pub(super) fn sweep(&mut self, enough: Sweeps) -> Vec<u32> {
-        either!(self, one => one.sweep(enough))
-    }
-
-    pub(super) fn longest_waiting(&mut self) -> Option<u32> {
-        either!(self, one => one.longest_waiting())
-    }
-
     pub(super) fn open(&mut self, fields: &Fields, end: bool, owner: u64, kept: T) -> Result<u32, Unopened> {
         match self {
             Self::Http1(one) => one.open(fields, end, kept),
             Self::Http2(one) => one.open(fields, end, owner, kept).ok_or(Unopened::NoRoom),
         }
-    }
-
-    pub(super) fn send_head(&mut self, stream: u32, fields: &Fields, end: bool) -> Result<(), Unsent> {
-        either!(self, one => one.send_head(stream, fields, end))
-    }
-
-    pub(super) fn send_data(&mut self, stream: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent> {
-        either!(self, one => one.send_data(stream, bytes, end))
-    }
-
-    pub(super) fn send_trailers(&mut self, stream: u32, fields: Fields) -> Result<(), Unsent> {
-        either!(self, one => one.send_trailers(stream, fields))
-    }
-
-    pub(super) fn reset(&mut self, stream: u32, code: Code) -> Option<T> {
-        either!(self, one => one.reset(stream, code))
-    }
-
-    pub(super) fn refuse_rest(&mut self, stream: u32, code: Code, bytes: usize) {
-        either!(self, one => one.refuse_rest(stream, code, bytes));
-    }
-
-    pub(super) fn holds(&self) -> bool {
-        either!(self, one => one.holds())
-    }
-
-    pub(super) fn pump(&mut self, events: &mut Vec<Event<T>>) {
-        either!(self, one => one.pump(events));
     }
 }

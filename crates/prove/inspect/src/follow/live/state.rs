@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_registry::{Asked, Subject, asked};
+use bartizan_registry::{Subject, asked, object};
 use serde::Serialize;
 
-use super::shown::{Brief, Detail, ShownEvent, ShownFinding, ShownLink};
+use super::shown::{ShownEvent, ShownFinding, ShownLink};
 use super::table::Rows;
-use super::{Count, Facts, Numbered, SourceFacts};
+use super::{Facts, Numbered};
 use crate::follow::Handshake;
 
 /// Name and version of the schema.
@@ -38,30 +38,6 @@ pub struct Known {
 }
 
 #[derive(Serialize)]
-struct State<'a> {
-    schema: &'static str,
-    /// A string: it may be more than a double holds.
-    run: String,
-    version: u64,
-    /// True if this is everything: what was given before is to be forgotten.
-    whole: bool,
-    sources: &'a [SourceFacts],
-    counts: &'a [Count],
-    findings_total: u64,
-    events_total: u64,
-    handshakes_total: u64,
-    /// Said once, where everything is.
-    frameworks: Option<BTreeMap<&'static str, Vec<Asked>>>,
-    links: Vec<Identified<&'a Brief>>,
-    links_gone: Vec<u64>,
-    findings: Vec<Identified<&'a ShownFinding>>,
-    findings_gone: Vec<u64>,
-    events: Vec<Identified<&'a ShownEvent>>,
-    handshakes: Vec<Identified<&'a Handshake>>,
-    detail: Option<Identified<&'a Detail>>,
-}
-
-#[derive(Serialize)]
 struct Identified<T> {
     id: u64,
     #[serde(flatten)]
@@ -70,7 +46,6 @@ struct Identified<T> {
 
 impl Snapshot {
     /// Its run and version.
-    #[must_use]
     pub fn known(&self) -> Known {
         let (run, version) = (self.run, self.version);
         Known { run, version }
@@ -95,33 +70,40 @@ impl Snapshot {
         let findings = self.findings.rows.iter().filter(|(_, changed, _)| *changed > since);
         let gone = |gone: &[(u64, u64)]| {
             let gone = gone.iter().filter(|(version, _)| !whole && *version > since);
-            gone.map(|(_, id)| *id).collect()
+            gone.map(|(_, id)| *id).collect::<Vec<_>>()
         };
         let detail = looked_at.and_then(|wanted| self.links.rows.iter().find(|(id, ..)| *id == wanted));
-        State {
+        object!(State {
             schema: SCHEMA,
+            // A string: it may be more than a double holds.
             run: self.run.to_string(),
             version: self.version,
+            // True if this is everything: what was given before is to be forgotten.
             whole,
             sources: &self.facts.sources,
             counts: &self.facts.counts,
             findings_total: self.facts.findings,
             events_total: self.events_total,
             handshakes_total: self.handshakes_total,
+            // Said once, where everything is.
             frameworks: whole.then(|| {
                 BTreeMap::from([
-                    ("key-exchange", asked(Subject::KeyExchange).collect()),
+                    ("key-exchange", asked(Subject::KeyExchange).collect::<Vec<_>>()),
                     ("signature", asked(Subject::Signature).collect()),
                 ])
             }),
-            links: links.map(|(id, _, link)| identified(*id, &link.brief)).collect(),
+            links: links
+                .map(|(id, _, link)| identified(*id, &link.brief))
+                .collect::<Vec<_>>(),
             links_gone: gone(&self.links.gone),
-            findings: findings.map(|(id, _, finding)| identified(*id, &**finding)).collect(),
+            findings: findings
+                .map(|(id, _, finding)| identified(*id, &**finding))
+                .collect::<Vec<_>>(),
             findings_gone: gone(&self.findings.gone),
             events: newer(&self.events, since),
             handshakes: newer(&self.handshakes, since),
             detail: detail.map(|(id, _, link)| identified(*id, &link.detail)),
-        }
+        })
     }
 }
 

@@ -66,14 +66,12 @@ impl Tls {
     }
 
     /// The version the server chose.
-    #[must_use]
     pub fn version(&self) -> Option<Version> {
         let chosen = self.server_hello.as_ref().or(self.hello_retry_request.as_ref())?;
         Some(chosen.value.version)
     }
 
     /// The alert with which an end refused the other, in plaintext or as keys opened it.
-    #[must_use]
     pub fn refusal(&self) -> Option<&Seen<Alert>> {
         let opened = self.opened.iter().flat_map(|opened| &opened.alerts);
         // handshake_failure, those about certificates, decrypt_error, insufficient_security and certificate_required
@@ -84,7 +82,6 @@ impl Tls {
 
     /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2.
     /// In TLS 1.3 the last one may also hold what the client had to say at once, which is encrypted alike.
-    #[must_use]
     pub fn handshake_flights(&self) -> &[Flight] {
         let count = flights_of(self.version(), self.hello_retry_request.is_some());
         &self.flights[..count.min(self.flights.len())]
