@@ -12,6 +12,7 @@ mod macsec;
 mod network;
 #[cfg(feature = "full")]
 mod sarif;
+mod scope;
 #[cfg(feature = "full")]
 mod swanctl;
 mod text;
@@ -25,6 +26,7 @@ use serde::Serialize;
 use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
+use self::scope::Scope;
 use crate::commands::deployment_file::read;
 use crate::output::stream;
 use crate::{Failure, Outcome};
@@ -34,15 +36,15 @@ const SCHEMA: &str = "bartizan-check/1";
 
 /// Say what is in effect in a deployment file.
 ///
-/// Prints nodes, listeners and the policy of every interface as it holds today. With --node the certificate, key, roots and
-/// revocation lists of that node are read too, and held against the names and policies of the file. Something that is
+/// Prints nodes, listeners and the policy of every interface as it holds today. With --node the report is about that node and its
+/// links, and its certificate, key, roots and revocation lists are read too, and held against the names and policies of the file. Something that is
 /// protected by nothing, only for now, or not any more is a finding: exit code 1. With --swanctl the proposals of a strongSwan that
 /// is configured by hand are looked at instead. With --interfaces, --budget or --migrate the network's view is printed: what 3GPP and O-RAN WG11 ask of each
 /// interface and what the file gives it, predicted delays, and the order in which to move links to post-quantum protection.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan check core.yaml                    the whole network\n  \
-    bartizan check core.yaml --node nrf         the same, and the files of nrf\n  \
+    bartizan check core.yaml --node nrf         nrf, its links and its files\n  \
     bartizan check core.yaml --json | jq .findings\n  \
     bartizan check core.yaml --interfaces --budget --distance 20km    what 3GPP and O-RAN ask, and what the file gives\n  \
     bartizan check core.yaml --migrate          in which order to move links\n  \
@@ -60,7 +62,7 @@ pub(crate) struct Args {
     #[cfg(feature = "full")]
     #[arg(long, value_name = "SOCKET", requires = "swanctl")]
     vici: Option<PathBuf>,
-    /// Also read this node's certificate files.
+    /// Check this node and its links alone, and read its certificate files.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     #[cfg(feature = "full")]
@@ -84,6 +86,9 @@ struct Report<'a> {
     day: String,
     nodes: Nodes<'a>,
     interfaces: Links<'a>,
+    /// The rest of the file, where the report is about one node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<LeftOut>,
     /// The files of the node asked for.
     credentials: Option<CredentialsInEffect>,
     /// Those that it proves itself with to IKE daemons.
@@ -92,6 +97,14 @@ struct Report<'a> {
     findings: Vec<Finding>,
     /// Remarks without a fault.
     notes: Vec<Finding>,
+}
+
+/// Numbers of nodes, interfaces and findings that do not concern the node of the report.
+#[derive(Serialize)]
+struct LeftOut {
+    nodes: usize,
+    interfaces: usize,
+    findings: usize,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -144,10 +157,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report<'a> {
     let today = day_of(now);
-    let mut findings = findings::of(deployment, now);
-    let mut notes = findings::notes(deployment, now);
+    let scope = Scope {
+        deployment,
+        node: node.and_then(|name| deployment.node(name)),
+    };
+    let mut findings = findings::of(scope, now);
+    let mut notes = findings::notes(scope, now);
+    let left_out = scope.node.map(|_| {
+        let whole = Scope { node: None, ..scope };
+        LeftOut {
+            nodes: whole.nodes().count() - scope.nodes().count(),
+            interfaces: whole.interfaces().count() - scope.interfaces().count(),
+            findings: findings::of(whole, now).len().saturating_sub(findings.len()),
+        }
+    });
     let (mut credentials, mut ipsec_credentials) = (None, None);
-    if let Some(node) = node.and_then(|name| deployment.node(name)) {
+    if let Some(node) = scope.node {
         // A node with IPsec alone has no others.
         if node.files.is_some() || node.ipsec.is_none() {
             let (shown, more) = credentials::of(deployment, node, now);
@@ -169,8 +194,9 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
         schema: SCHEMA,
         file: file.display().to_string(),
         day: today.to_string(),
-        nodes: Nodes(deployment),
-        interfaces: Links(deployment, now),
+        nodes: Nodes(scope),
+        interfaces: Links(scope, now),
+        left_out,
         credentials,
         ipsec_credentials,
         findings,

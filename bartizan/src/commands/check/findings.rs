@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
+use super::scope::Scope;
 
 /// Something the file's author should look at.
 #[derive(Serialize)]
@@ -47,19 +48,20 @@ pub(super) fn several(names: &[&str]) -> String {
     }
 }
 
-/// Returns the findings on a deployment's interfaces and on the nodes at their ends.
-pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
-    let interfaces = deployment.interfaces().iter();
+/// Returns the findings on the interfaces in scope and on the nodes at their ends.
+pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
+    let deployment = scope.deployment;
+    let interfaces = scope.interfaces();
     let mut findings: Vec<_> = interfaces
         .flat_map(|interface| of_interface(deployment, interface, now))
         .collect();
     let bare = |node: &&Node| node.sidecar.is_none() && node.tls.is_none();
-    for node in deployment.nodes().filter(bare) {
+    for node in scope.ends().filter(bare) {
         let relying = deployment
             .sidecar_peers(node.name.as_str())
             .map(|(peer, _)| peer.name.as_str());
         let relying: Vec<_> = relying.collect();
-        if !relying.is_empty() {
+        if relying.iter().any(|peer| scope.joins(node, peer)) {
             let finding = format!(
                 "has no sidecar, and its links to {} are to be protected by one",
                 several(&relying)
@@ -86,18 +88,14 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             hint,
         ));
     }
-    findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
+    findings.extend(scope.ends().filter_map(|node| ipsec::of_node(scope, node)));
     #[cfg(feature = "full")]
-    findings.extend(deployment.nodes().flat_map(|node| macsec::of_node(deployment, node)));
+    findings.extend(scope.ends().flat_map(|node| macsec::of_node(scope, node)));
     #[cfg(feature = "full")]
-    findings.extend(deployment.nodes().flat_map(|node| ipsec::limits(deployment, node)));
-    findings.extend(deployment.nodes().filter_map(mistyped_function));
-    findings.extend(interfaces_nobody_listens_for(deployment));
-    findings.extend(
-        deployment
-            .nodes()
-            .filter_map(|node| listening_for_nobody(deployment, node)),
-    );
+    findings.extend(ipsec::limits(scope));
+    findings.extend(scope.nodes().filter_map(mistyped_function));
+    findings.extend(interfaces_nobody_listens_for(scope));
+    findings.extend(scope.nodes().filter_map(|node| listening_for_nobody(deployment, node)));
     findings
 }
 
@@ -112,10 +110,10 @@ fn mistyped_function(node: &Node) -> Option<Finding> {
 }
 
 /// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
-fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item = Finding> {
-    let with_sidecar = deployment
+fn interfaces_nobody_listens_for(scope: Scope<'_>) -> impl Iterator<Item = Finding> {
+    let deployment = scope.deployment;
+    let with_sidecar = scope
         .interfaces()
-        .iter()
         .filter(|interface| interface.protection.is_by_sidecars());
     with_sidecar.filter_map(|interface| {
         let nodes = interface.between.each_ref();
@@ -294,11 +292,11 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
 }
 
 /// Returns remarks without a fault.
-pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
-    let interfaces = deployment.interfaces().iter();
+pub(super) fn notes(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
+    let deployment = scope.deployment;
     let of_link = |interface| ipsec::notes(interface, Engines::of(deployment, interface), now);
-    let mut notes: Vec<_> = interfaces.flat_map(of_link).collect();
-    for node in deployment.nodes() {
+    let mut notes: Vec<_> = scope.interfaces().flat_map(of_link).collect();
+    for node in scope.nodes() {
         let name = node.name.as_str();
         if deployment.joining(name).is_empty() {
             let hint = "add it to `interfaces`, or remove it";

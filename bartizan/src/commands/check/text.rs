@@ -15,14 +15,26 @@ use super::macsec::MacsecInEffect;
 /// Writes the whole report: node by node and link by link, however many the file has.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut text = Text::default();
-    let (nodes, interfaces) = (report.nodes.0.nodes().count(), report.interfaces.0.interfaces().len());
+    let scope = report.nodes.0;
+    let (nodes, interfaces) = (scope.nodes().count(), scope.interfaces().count());
+    let nodes = match scope.node {
+        Some(node) => node.name.to_string(),
+        None => counted(nodes, "node"),
+    };
     text.line(&format!(
-        "{}: {} and {}, as in effect on {}",
+        "{}: {nodes} and {}, as in effect on {}",
         report.file,
-        counted(nodes, "node"),
         counted(interfaces, "interface"),
         report.day
     ));
+    if let Some(left_out) = &report.left_out {
+        text.line(&format!(
+            "left out: {}, {} and {} that do not concern it; without --node all is checked",
+            counted(left_out.nodes, "other node"),
+            counted(left_out.interfaces, "interface"),
+            counted(left_out.findings, "finding"),
+        ));
+    }
     let mut same = String::new();
     for interface in report.interfaces.each() {
         let mut fields = Text::default();
