@@ -33,6 +33,7 @@ pub(crate) mod plan;
 mod sarif;
 #[cfg(feature = "full")]
 pub(crate) mod schema;
+mod severity;
 pub(crate) mod sidecar;
 mod watched;
 #[cfg(feature = "webhook")]

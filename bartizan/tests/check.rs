@@ -193,6 +193,59 @@ fn a_node_with_tls_of_its_own_needs_no_sidecar_and_two_of_them_are_judged_by_non
     );
 }
 
+/// Before, `--fail-on` was refused without a report against the standards, and with `--node`.
+#[test]
+fn exit_code_is_that_of_findings_as_severe_as_asked_in_each_form_of_check() {
+    let transition = "policy: { profile: transition, reason: a test, expires: 2099-12-31 }";
+    let nothing = format!("{NETWORK}  - {{ kind: N2, between: [amf, nrf], with: nothing }}\n");
+    // Its listener is for no interface.
+    let forgotten = NETWORK.replace(
+        "interfaces:\n",
+        "  smf: { function: SMF, address: 10.0.0.4, certificate: smf.pem, key: smf.key, \
+         sidecar: { inbound: [{ listen: '10.0.0.4:8443', forward: '127.0.0.1:8000' }] } }\ninterfaces:\n",
+    );
+    let levels = ["critical", "high", "medium", "low"];
+    let mut worst = Vec::new();
+    for network in [
+        NETWORK.to_owned(),
+        nothing,
+        format!("{transition}\n{NETWORK}"),
+        forgotten,
+    ] {
+        let place = Place::new(&network);
+        for form in ["", "--node nrf"] {
+            let said = place.bartizan(&format!("check core.yaml {form} --json"));
+            let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+            let found = report["findings"].as_array().unwrap().iter();
+            let found: Vec<_> = found.map(|finding| finding["severity"].as_str().unwrap()).collect();
+            let notes = report["notes"].as_array().unwrap();
+            assert!(notes.iter().all(|note| note["severity"].is_null()), "{notes:?}");
+            for (at, asked) in levels.iter().enumerate() {
+                let finds = found.iter().any(|severity| levels[..=at].contains(severity));
+                let said = place.bartizan(&format!("check core.yaml {form} --quiet --fail-on {asked}"));
+                assert_eq!(said.code, Some(i32::from(finds)), "{form} {asked}: {found:?}");
+                assert_eq!(said.out, "");
+            }
+            worst.push(levels.iter().position(|level| found.contains(level)));
+        }
+    }
+    // Files of nrf are missing in each.
+    let expected = [None, Some(1), Some(0), Some(0), Some(1), Some(1), Some(3), Some(1)];
+    assert_eq!(worst, expected);
+    let place = Place::new(NETWORK);
+    let connections = "connections { ric { proposals = aes256gcm16-prfsha384-x25519\n } }\n";
+    std::fs::write(place.path("swanctl.conf"), connections).unwrap();
+    for (asked, code) in [("critical", 0), ("high", 1), ("low", 1)] {
+        let said = place.bartizan(&format!("check --swanctl swanctl.conf -q --fail-on {asked}"));
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(code), ""),
+            "{asked}: {}",
+            said.err
+        );
+    }
+}
+
 /// Before, the whole network was printed, with notes on every other node.
 #[test]
 fn check_of_a_node_is_about_it_and_its_links_and_says_how_much_is_left_out() {

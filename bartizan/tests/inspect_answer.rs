@@ -117,9 +117,9 @@ fn a_finding_names_the_file_the_command_and_who_asks_in_text_and_json_and_sarif(
             .iter()
             .map(|result| result["partialFingerprints"]["bartizan/v1"].to_string());
         assert_eq!(fingerprints.collect::<BTreeSet<_>>().len(), results.len(), "{capture}");
-        for severity in ["critical", "high", "medium"] {
+        for severity in ["critical", "high", "medium", "low"] {
             let upto = |finding: &Value| {
-                let order = ["critical", "high", "medium"];
+                let order = ["critical", "high", "medium", "low"];
                 let place = |name: &str| order.iter().position(|known| *known == name);
                 place(finding["severity"].as_str().unwrap()) <= place(severity)
             };

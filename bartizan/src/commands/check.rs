@@ -28,6 +28,7 @@ use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
 use self::scope::Scope;
 use crate::commands::deployment_file::read;
+use crate::commands::severity::Severity;
 use crate::output::stream;
 use crate::{Failure, Outcome};
 
@@ -72,9 +73,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print nothing: the exit code has the answer.
-    #[cfg_attr(feature = "full", arg(short, long, conflicts_with_all = ["json", "swanctl"]))]
-    #[cfg_attr(not(feature = "full"), arg(short, long, conflicts_with = "json"))]
+    #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
+    /// Exit with 1 only where a finding is at least as severe; the report is the same.
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<Severity>,
 }
 
 /// Effects of a deployment file on one day.
@@ -107,10 +110,23 @@ struct LeftOut {
     findings: usize,
 }
 
+/// Form of the report on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    Nothing,
+}
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let form = match (args.quiet, args.json) {
+        (true, _) => Form::Nothing,
+        (false, true) => Form::Json,
+        (false, false) => Form::Text,
+    };
     #[cfg(feature = "full")]
     if let Some(file) = &args.swanctl {
-        return swanctl::run(file, args.vici.as_deref(), args.json);
+        return swanctl::run(file, args.vici.as_deref(), form, args.fail_on);
     }
     let Some(file) = &args.file else {
         return Err(Failure::usage("no deployment file is given"));
@@ -118,15 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let deployment = read(file)?;
     let now = SystemTime::now();
     #[cfg(feature = "full")]
-    args.network.fit()?;
-    #[cfg(feature = "full")]
     if args.network.is_asked_for() {
-        let form = match (args.quiet, args.json) {
-            (true, _) => network::Form::Nothing,
-            (false, true) => network::Form::Json,
-            (false, false) => network::Form::Text,
-        };
-        return network::run(&args.network, &deployment, file, now, form);
+        return network::run(&args.network, &deployment, file, now, form, args.fail_on);
     }
     if let Some(name) = &args.node
         && deployment.node(name).is_none()
@@ -138,21 +147,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
     }
     let report = report(&deployment, file, args.node.as_deref(), now);
-    stream(|out| {
-        if args.quiet {
-            return Ok(());
+    stream(|out| match form {
+        Form::Nothing => Ok(()),
+        Form::Text => text::write(&report, out),
+        Form::Json => {
+            serde_json::to_writer_pretty(&mut *out, &report)?;
+            out.write_all(b"\n")
         }
-        if !args.json {
-            return text::write(&report, out);
-        }
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        out.write_all(b"\n")
     })?;
-    Ok(if report.findings.is_empty() {
-        Outcome::Clean
-    } else {
-        Outcome::Finding
-    })
+    let mut severities = report.findings.iter().filter_map(|finding| finding.severity);
+    let finding = severities.any(|severity| severity.reaches(args.fail_on));
+    Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
 fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report<'a> {
@@ -189,6 +194,10 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
         notes.extend(of_files);
         #[cfg(feature = "full")]
         findings.extend(macsec::of_files(deployment, node));
+    }
+    // Remarks have no severity.
+    for note in &mut notes {
+        note.severity = None;
     }
     Report {
         schema: SCHEMA,

@@ -17,10 +17,11 @@ use bartizan_deployment::Deployment;
 use bartizan_follow::distinct::Distinct;
 use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
-use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, reads};
+use bartizan_inspect::{Detail, Finding, Report, Shares, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
+use super::severity::Severity;
 use crate::output::{print, said, write_document};
 use crate::{Failure, Outcome};
 
@@ -84,8 +85,8 @@ pub(crate) struct Args {
     alike: bool,
 
     /// Exit with 1 only where a finding is at least as severe; the report is the same
-    #[arg(long, value_name = "SEVERITY", value_parser = Severity::ALL.map(Severity::name), conflicts_with_all = ["follow", "timing"])]
-    fail_on: Option<String>,
+    #[arg(long, value_name = "SEVERITY", conflicts_with_all = ["follow", "timing"])]
+    fail_on: Option<Severity>,
 
     /// Print no report: the exit code and the documents asked for have the answer
     #[arg(short, long, conflicts_with_all = ["json", "coverage", "all", "alike", "timing", "follow"])]
@@ -270,8 +271,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             first.hint(format!("{file} could not be read to its end either"))
         }));
     }
-    let least = args.fail_on.as_deref().and_then(Severity::named);
-    let counts = |finding: &Finding| least.is_none_or(|least| finding.severity() <= least || finding.leaves_out());
+    let counts = |finding: &Finding| Severity::from(finding.severity()).reaches(args.fail_on) || finding.leaves_out();
     let mut findings = reports.iter().flat_map(Report::findings);
     let finding = findings.any(|finding| counts(&finding));
     drop(findings);

@@ -13,6 +13,7 @@ use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
 use super::scope::Scope;
+use crate::commands::severity::Severity;
 
 /// Something the file's author should look at.
 #[derive(Serialize)]
@@ -21,14 +22,28 @@ pub(super) struct Finding {
     pub(super) about: String,
     pub(super) finding: String,
     pub(super) hint: String,
+    /// None for a remark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) severity: Option<Severity>,
 }
 
 impl Finding {
+    /// A finding of high severity: most are faults that keep something from working as the file has
+    /// it.
     pub(super) fn new(about: impl Into<String>, finding: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             about: about.into(),
             finding: finding.into(),
             hint: hint.into(),
+            severity: Some(Severity::High),
+        }
+    }
+
+    /// The same with another severity.
+    pub(super) fn with(self, severity: Severity) -> Self {
+        Self {
+            severity: Some(severity),
+            ..self
         }
     }
 }
@@ -102,11 +117,14 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
 /// A function by whose name no interface knows which end listens.
 fn mistyped_function(node: &Node) -> Option<Finding> {
     let meant = meant_function(&node.function)?;
-    Some(Finding::new(
-        format!("nodes.{}.function", node.name),
-        format!("{} is no function that is known here", node.function),
-        format!("write {meant} if that is meant"),
-    ))
+    Some(
+        Finding::new(
+            format!("nodes.{}.function", node.name),
+            format!("{} is no function that is known here", node.function),
+            format!("write {meant} if that is meant"),
+        )
+        .with(Severity::Low),
+    )
 }
 
 /// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
@@ -171,22 +189,27 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
             "no interface with a sidecar joins the node: no node may connect",
             "add its interfaces, `with: sidecar`",
         )
+        .with(Severity::Low)
     })
 }
 
 fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
-        Protection::Nothing => vec![of_nothing(interface, now)],
-        Protection::Macsec if interface.macsec.is_none() => vec![find(
-            "is left to MACsec, and the file names no ports: nothing sets it up".into(),
-            "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
-        )],
+        Protection::Nothing => vec![of_nothing(interface, now).with(Severity::Critical)],
+        Protection::Macsec if interface.macsec.is_none() => vec![
+            find(
+                "is left to MACsec, and the file names no ports: nothing sets it up".into(),
+                "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
+            )
+            .with(Severity::Medium),
+        ],
         Protection::Macsec if interface.macsec.as_ref().is_some_and(|link| !link.has_exchange()) => vec![find(
             "is keyed by MKA under a CAK of a file: no exchange shows where it comes from, and the policy judges none"
                 .into(),
             "write `keying: direct`, or `keying: mka` without `cak`, where both ends run Bartizan",
-        )],
+        )
+        .with(Severity::Medium)],
         Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_deref();
@@ -198,10 +221,13 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
             let mut findings = of_policy(interface, now);
             let own = |name| deployment.node(name).is_some_and(|node| node.tls.is_some());
             if interface.between.iter().all(|name| own(name.as_str())) {
-                findings.push(find(
-                    "both ends have TLS of their own: no sidecar holds either to the policy".into(),
-                    "give one of them a sidecar, or show by a capture what they negotiate: `bartizan inspect`",
-                ));
+                findings.push(
+                    find(
+                        "both ends have TLS of their own: no sidecar holds either to the policy".into(),
+                        "give one of them a sidecar, or show by a capture what they negotiate: `bartizan inspect`",
+                    )
+                    .with(Severity::Medium),
+                );
             }
             findings
         }
@@ -259,10 +285,13 @@ fn of_policy(interface: &Interface, now: SystemTime) -> Vec<Finding> {
         ));
     }
     if policy.groups.contains(&NamedGroup::MLKEM512) {
-        findings.push(find(
-            "may negotiate MLKEM512, of NIST category 1".into(),
-            "a lab's choice; anywhere else leave it out of `groups`",
-        ));
+        findings.push(
+            find(
+                "may negotiate MLKEM512, of NIST category 1".into(),
+                "a lab's choice; anywhere else leave it out of `groups`",
+            )
+            .with(Severity::Medium),
+        );
     }
     if let Some(exception) = &policy.exception {
         findings.push(of_exception(interface, exception, now));
@@ -277,7 +306,8 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
             named(interface),
             format!("its exception ended with {expires}: classical handshakes are refused since ({reason})"),
             "write `policy: hybrid`, or a new end where the reason still holds",
-        ),
+        )
+        .with(Severity::Medium),
         1 => Finding::new(
             named(interface),
             format!("lets classical handshakes through, today for the last time: {reason}"),

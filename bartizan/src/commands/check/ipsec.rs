@@ -15,6 +15,7 @@ use bartizan_registry::{Safety, signature};
 
 use super::findings::{Finding, named, of_exception, several};
 use super::scope::Scope;
+use crate::commands::severity::Severity;
 
 pub(super) use in_effect::IpsecInEffect;
 
@@ -74,10 +75,13 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines
     }
     for exchange in &ipsec.key_exchanges {
         if exchange.is_quantum_safe() && exchange.category().is_none_or(|category| category.0 < 2) {
-            findings.push(find(
-                format!("may negotiate {exchange}, of NIST category 1"),
-                "a lab's choice; anywhere else leave it out of `key-exchanges`",
-            ));
+            findings.push(
+                find(
+                    format!("may negotiate {exchange}, of NIST category 1"),
+                    "a lab's choice; anywhere else leave it out of `key-exchanges`",
+                )
+                .with(Severity::Medium),
+            );
         }
     }
     if let Some(exception) = &policy.exception {
@@ -89,18 +93,24 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines
             "write `engine: bartizan` for both nodes, or `ipsec: { authentication: classical-accepted }` in its policy",
         ));
     } else if policy.profile == Profile::Cnsa2 && ipsec.authentication == IkeAuthentication::ClassicalAccepted {
-        findings.push(find(
-            "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
-            "write `authentication: post-quantum` as soon as both ends can",
-        ));
+        findings.push(
+            find(
+                "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
+                "write `authentication: post-quantum` as soon as both ends can",
+            )
+            .with(Severity::Medium),
+        );
     }
     if !link.ike_fragments
         && let Some(exchange) = ipsec.key_exchanges.iter().find(|exchange| exchange.methods().len() > 1)
     {
-        findings.push(find(
-            format!("lets IKE fragment nothing, and the additional exchange of {exchange} may exceed a packet"),
-            "remove `ike-fragments: false`: a lost fragment of IP loses the whole message",
-        ));
+        findings.push(
+            find(
+                format!("lets IKE fragment nothing, and the additional exchange of {exchange} may exceed a packet"),
+                "remove `ike-fragments: false`: a lost fragment of IP loses the whole message",
+            )
+            .with(Severity::Low),
+        );
     }
     findings
 }

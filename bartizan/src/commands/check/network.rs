@@ -7,7 +7,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
+use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, assess, migrate};
 use bartizan_budget::published;
 use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
@@ -16,7 +16,8 @@ use bartizan_page::sheet::{Sheet, sheet_html};
 use bartizan_registry::Asked;
 use serde::Serialize;
 
-use super::sarif;
+use super::{Form, sarif};
+use crate::commands::severity::Severity;
 use crate::output::print;
 use crate::output::write_document;
 use crate::{Failure, Outcome};
@@ -44,9 +45,6 @@ pub(super) struct NetworkArgs {
     /// With --budget: rate of its line.
     #[arg(long, value_name = "RATE", default_value = "10Gb/s", allow_hyphen_values = true)]
     rate: BitsPerSecond,
-    /// With one of these: exit with 1 only where a finding is at least as severe.
-    #[arg(long, value_name = "SEVERITY", value_parser = ["high", "medium", "low"], conflicts_with_all = ["swanctl", "node"])]
-    fail_on: Option<String>,
     /// With one of these: also write a page to this file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -59,15 +57,6 @@ impl NetworkArgs {
     /// Returns true if any of these reports was requested.
     pub(super) fn is_asked_for(&self) -> bool {
         self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
-    }
-
-    /// Refuses `--fail-on` without a report that has severities.
-    pub(super) fn fit(&self) -> Result<(), Failure> {
-        if self.fail_on.is_none() || self.is_asked_for() {
-            return Ok(());
-        }
-        Err(Failure::usage("--fail-on is for findings with a severity")
-            .hint("with --interfaces, --budget, --migrate, --html FILE or --sarif FILE"))
     }
 
     /// All of it, where a page or SARIF alone is asked for.
@@ -98,20 +87,13 @@ struct Finding<'a> {
     frameworks: Vec<Asked>,
 }
 
-/// Form of the report on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Text,
-    Json,
-    Nothing,
-}
-
 pub(super) fn run(
     args: &NetworkArgs,
     deployment: &Deployment,
     file: &Path,
     now: SystemTime,
     form: Form,
+    least: Option<Severity>,
 ) -> Result<Outcome, Failure> {
     let conditions = args.wants(args.budget).then_some(Conditions {
         distance: args.distance,
@@ -140,12 +122,11 @@ pub(super) fn run(
     } else if form == Form::Text {
         print(&text(&sheet))?;
     }
-    let least = match args.fail_on.as_deref() {
-        Some("high") => Severity::High,
-        Some("medium") => Severity::Medium,
-        _ => Severity::Low,
-    };
-    let finding = assessment.concerns.iter().any(|concern| concern.severity <= least);
+    let mut severities = assessment
+        .concerns
+        .iter()
+        .map(|concern| Severity::from(concern.severity));
+    let finding = severities.any(|severity| severity.reaches(least));
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 

@@ -21,7 +21,7 @@ pub(super) fn document(file: &Path, concerns: &[Concern]) -> Result<String, Fail
             .position(|rule| *rule == concern.rule)
             .unwrap_or_default(),
         level: match concern.severity {
-            Severity::High => Level::Error,
+            Severity::Critical | Severity::High => Level::Error,
             Severity::Medium => Level::Warning,
             Severity::Low => Level::Note,
         },

@@ -252,7 +252,10 @@ impl Text {
 
     fn findings(&mut self, kind: &str, findings: &[Finding]) {
         for finding in findings {
-            self.line(&format!("\n{kind}: {}: {}", finding.about, finding.finding));
+            let severity = finding
+                .severity
+                .map_or_else(String::new, |severity| format!(" ({})", severity.name()));
+            self.line(&format!("\n{kind}{severity}: {}: {}", finding.about, finding.finding));
             self.line(&format!("hint: {}", finding.hint));
         }
     }

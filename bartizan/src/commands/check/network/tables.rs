@@ -23,6 +23,7 @@ pub(super) fn table_1() -> Section {
 /// Counts findings by severity.
 pub(super) fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
     let severities = [
+        (Severity::Critical, "critical"),
         (Severity::High, "high"),
         (Severity::Medium, "medium"),
         (Severity::Low, "low"),
@@ -98,6 +99,7 @@ pub(super) fn findings(concerns: &[Concern]) -> Section {
     let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
     for concern in concerns {
         let (words, tone) = match concern.severity {
+            Severity::Critical => ("critical", Tone::Bad),
             Severity::High => ("high", Tone::Bad),
             Severity::Medium => ("medium", Tone::Plain),
             Severity::Low => ("low", Tone::Faint),
