@@ -27,6 +27,7 @@ use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
 use self::scope::Scope;
+use crate::commands::accept::Accepted;
 use crate::commands::deployment_file::read;
 use crate::commands::severity::Severity;
 use crate::output::stream;
@@ -37,11 +38,14 @@ const SCHEMA: &str = "bartizan-check/1";
 
 /// Say what is in effect in a deployment file.
 ///
-/// Prints nodes, listeners and the policy of every interface as it holds today. With --node the report is about that node and its
-/// links, and its certificate, key, roots and revocation lists are read too, and held against the names and policies of the file. Something that is
-/// protected by nothing, only for now, or not any more is a finding: exit code 1. With --swanctl the proposals of a strongSwan that
-/// is configured by hand are looked at instead. With --interfaces, --budget or --migrate the network's view is printed: what 3GPP and O-RAN WG11 ask of each
-/// interface and what the file gives it, predicted delays, and the order in which to move links to post-quantum protection.
+/// Prints nodes, listeners and the policy of every interface as it holds today. With --node the
+/// report is about that node and its links, and its certificate, key, roots and revocation lists are
+/// read too, and held against the names and policies of the file. Something that is protected by
+/// nothing, only for now, or not any more is a finding: exit code 1. With --swanctl the proposals of
+/// a strongSwan that is configured by hand are looked at instead. With --interfaces, --budget or
+/// --migrate the network's view is printed: what 3GPP and O-RAN WG11 ask of each interface and what
+/// the file gives it, predicted delays, and the order in which to move links to post-quantum
+/// protection.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan check core.yaml                    the whole network\n  \
@@ -55,7 +59,8 @@ pub(crate) struct Args {
     #[cfg_attr(feature = "full", arg(required_unless_present = "swanctl"))]
     #[cfg_attr(not(feature = "full"), arg(required = true))]
     file: Option<PathBuf>,
-    /// Instead of a deployment file: the swanctl.conf of a strongSwan that is configured without Bartizan.
+    /// The swanctl.conf of a strongSwan that is configured without Bartizan, instead of a deployment
+    /// file.
     #[cfg(feature = "full")]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "node"])]
     swanctl: Option<PathBuf>,
@@ -75,9 +80,15 @@ pub(crate) struct Args {
     /// Print nothing: the exit code has the answer.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// Exit with 1 only where a finding is at least as severe; the report is the same.
-    #[arg(long, value_name = "SEVERITY")]
+    /// Least severity of a finding that exits with 1 (critical, high, medium, low); the report is the
+    /// same.
+    #[arg(long, value_name = "SEVERITY", hide_possible_values = true)]
     fail_on: Option<Severity>,
+    /// Findings that are accepted for now; each has a reason and an end, is marked, and does not
+    /// count for the exit code (docs/accept.md).
+    #[cfg_attr(feature = "full", arg(long, value_name = "FILE", conflicts_with = "swanctl"))]
+    #[cfg_attr(not(feature = "full"), arg(long, value_name = "FILE"))]
+    accept: Option<PathBuf>,
 }
 
 /// Effects of a deployment file on one day.
@@ -133,9 +144,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let deployment = read(file)?;
     let now = SystemTime::now();
+    let accepted = Accepted::read(args.accept.as_deref(), now)?;
     #[cfg(feature = "full")]
     if args.network.is_asked_for() {
-        return network::run(&args.network, &deployment, file, now, form, args.fail_on);
+        let asked = (form, args.fail_on, &accepted);
+        return network::run(&args.network, &deployment, file, now, asked);
     }
     if let Some(name) = &args.node
         && deployment.node(name).is_none()
@@ -146,7 +159,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 .hint(format!("nodes are {}", known.join(", "))),
         );
     }
-    let report = report(&deployment, file, args.node.as_deref(), now);
+    let mut report = report(&deployment, file, args.node.as_deref(), now);
+    report.settle(&accepted);
     stream(|out| match form {
         Form::Nothing => Ok(()),
         Form::Text => text::write(&report, out),
@@ -155,9 +169,23 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             out.write_all(b"\n")
         }
     })?;
-    let mut severities = report.findings.iter().filter_map(|finding| finding.severity);
+    let open = report.findings.iter().filter(|finding| finding.accepted.is_none());
+    let mut severities = open.filter_map(|finding| finding.severity);
     let finding = severities.any(|severity| severity.reaches(args.fail_on));
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
+}
+
+impl Report<'_> {
+    /// Marks what is accepted, and adds the faults of the file that accepts it.
+    fn settle(&mut self, accepted: &Accepted) {
+        for finding in &mut self.findings {
+            let line = format!("{}: {}", finding.about, finding.finding);
+            finding.accepted = accepted.takes(&[&line], 1);
+        }
+        let faults = accepted.faults().into_iter();
+        self.findings
+            .extend(faults.map(|fault| Finding::new(fault.about, fault.finding, fault.hint).with(fault.severity)));
+    }
 }
 
 fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report<'a> {

@@ -13,6 +13,7 @@ use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
 use super::scope::Scope;
+use crate::commands::accept::Acceptance;
 use crate::commands::severity::Severity;
 
 /// Something the file's author should look at.
@@ -25,6 +26,9 @@ pub(super) struct Finding {
     /// None for a remark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) severity: Option<Severity>,
+    /// None where it is not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) accepted: Option<Acceptance>,
 }
 
 impl Finding {
@@ -36,6 +40,7 @@ impl Finding {
             finding: finding.into(),
             hint: hint.into(),
             severity: Some(Severity::High),
+            accepted: None,
         }
     }
 

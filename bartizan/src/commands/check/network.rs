@@ -17,6 +17,7 @@ use bartizan_registry::Asked;
 use serde::Serialize;
 
 use super::{Form, sarif};
+use crate::commands::accept::{Acceptance, Accepted, Fault};
 use crate::commands::severity::Severity;
 use crate::output::print;
 use crate::output::write_document;
@@ -75,6 +76,9 @@ struct Report<'a> {
     conditions: Option<Conditions>,
     links: &'a [Link],
     findings: Vec<Finding<'a>>,
+    /// Findings on the file of accepted ones.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    accept_faults: &'a [Fault],
     /// Present with --migrate.
     moves: Option<&'a [Move]>,
 }
@@ -85,6 +89,9 @@ struct Finding<'a> {
     #[serde(flatten)]
     concern: &'a Concern,
     frameworks: Vec<Asked>,
+    /// None where it is not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<&'a Acceptance>,
 }
 
 pub(super) fn run(
@@ -92,8 +99,7 @@ pub(super) fn run(
     deployment: &Deployment,
     file: &Path,
     now: SystemTime,
-    form: Form,
-    least: Option<Severity>,
+    (form, least, accepted): (Form, Option<Severity>, &Accepted),
 ) -> Result<Outcome, Failure> {
     let conditions = args.wants(args.budget).then_some(Conditions {
         distance: args.distance,
@@ -101,12 +107,27 @@ pub(super) fn run(
     });
     let assessment = assess(deployment, now, conditions.as_ref());
     let moves = migrate(&assessment.links);
-    let sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
+    let acceptances = assessment.concerns.iter().map(|concern| {
+        let line = format!("{}: {}", concern.about, concern.finding);
+        accepted.takes(&[&line], 1)
+    });
+    let acceptances: Vec<_> = acceptances.collect();
+    let faults = accepted.faults();
+    let mut sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
+    if accepted.file().is_some() {
+        // Behind the findings.
+        sheet
+            .sections
+            .insert(3, tables::accepted(&assessment.concerns, &acceptances, &faults));
+    }
     if let Some(path) = &args.html {
         write_document(path, &sheet_html(&sheet))?;
     }
     if let Some(path) = &args.sarif {
-        write_document(path, &sarif::document(file, &assessment.concerns)?)?;
+        write_document(
+            path,
+            &sarif::document(file, &assessment.concerns, &acceptances, accepted)?,
+        )?;
     }
     if form == Form::Json {
         let report = Report {
@@ -115,24 +136,26 @@ pub(super) fn run(
             day: day_of(now).to_string(),
             conditions,
             links: &assessment.links,
-            findings: assessment.concerns.iter().map(finding).collect(),
+            findings: assessment.concerns.iter().zip(&acceptances).map(finding).collect(),
+            accept_faults: &faults,
             moves: args.wants(args.migrate).then_some(&moves),
         };
         print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
     } else if form == Form::Text {
         print(&text(&sheet))?;
     }
-    let mut severities = assessment
-        .concerns
-        .iter()
-        .map(|concern| Severity::from(concern.severity));
+    let open = assessment.concerns.iter().zip(&acceptances);
+    let open = open.filter(|(_, acceptance)| acceptance.is_none());
+    let severities = open.map(|(concern, _)| Severity::from(concern.severity));
+    let mut severities = severities.chain(faults.iter().map(|fault| fault.severity));
     let finding = severities.any(|severity| severity.reaches(least));
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
-fn finding(concern: &Concern) -> Finding<'_> {
+fn finding<'a>((concern, accepted): (&'a Concern, &'a Option<Acceptance>)) -> Finding<'a> {
     Finding {
         concern,
+        accepted: accepted.as_ref(),
         frameworks: concern.rule.asked(),
     }
 }

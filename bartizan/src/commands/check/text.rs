@@ -62,10 +62,11 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<
     }
     text.findings("note", &report.notes);
     text.findings("finding", &report.findings);
-    if report.findings.is_empty() {
-        text.line("\nno findings");
-    } else {
-        text.line(&format!("\n{}", counted(report.findings.len(), "finding")));
+    let accepted = report.findings.iter().filter(|finding| finding.accepted.is_some());
+    match (report.findings.len(), accepted.count()) {
+        (0, _) => text.line("\nno findings"),
+        (all, 0) => text.line(&format!("\n{}", counted(all, "finding"))),
+        (all, accepted) => text.line(&format!("\n{}, {accepted} of them accepted", counted(all, "finding"))),
     }
     text.write_to(out)
 }
@@ -256,6 +257,9 @@ impl Text {
                 .severity
                 .map_or_else(String::new, |severity| format!(" ({})", severity.name()));
             self.line(&format!("\n{kind}{severity}: {}: {}", finding.about, finding.finding));
+            if let Some(acceptance) = &finding.accepted {
+                self.line(&acceptance.text());
+            }
             self.line(&format!("hint: {}", finding.hint));
         }
     }

@@ -7,7 +7,10 @@ use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour, counted, printable};
 use bartizan_inspect::{Finding, Report, coverage_csv, json};
 
+use serde::Serialize;
+
 use super::Args;
+use super::accepted::{Facts, Settled};
 use crate::output::is_coloured;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
@@ -22,15 +25,25 @@ pub(super) fn width() -> usize {
 }
 
 /// Limits of a report's evidence, as the bill of materials states them.
-pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
-    let limits = report.findings().into_iter().filter(Finding::leaves_out);
-    limits.map(|limit| {
-        let count = counted(limit.count, limit.unit);
         printable(&format!("{}: {count}: {}", report.name(), limit.because))
     })
 }
 
+pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
+    let limits = report.findings().into_iter().filter(Finding::leaves_out);
+    limits.map(|limit| {
+        let count = counted(limit.count, limit.unit);
+/// The reports, and what of them is accepted.
+#[derive(Serialize)]
+struct Document<Reports: Serialize> {
+    #[serde(flatten)]
+    document: Reports,
+    #[serde(flatten)]
+    settled: Option<Facts>,
+}
+
 /// Writes the reports to what standard output is.
+    settled: &Settled<'_>,
 pub(crate) fn show(
     args: &Args,
     reports: &[Report],
@@ -42,7 +55,11 @@ pub(crate) fn show(
             true => Layout::Indented,
             false => Layout::Compact,
         };
-        json::write(reports, layout, &mut io::BufWriter::new(out))
+        let document = Document {
+            document: json::document(reports),
+            settled: settled.facts(reports),
+        };
+        json::write(&document, layout, &mut io::BufWriter::new(out))
     } else if args.coverage {
         coverage_csv::write(reports, &mut io::BufWriter::new(out))
     } else {
@@ -55,7 +72,7 @@ pub(crate) fn show(
         let each = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour, width()));
-        let tables = joint.into_iter().chain(each);
+        let tables = joint.into_iter().chain(each).chain(settled.text(reports));
         out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     }
 }

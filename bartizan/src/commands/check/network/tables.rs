@@ -7,6 +7,8 @@ use bartizan_budget::network::{
 };
 use bartizan_page::sheet::{Field, Grid, Section, Tone};
 
+use crate::commands::accept::{Acceptance, Fault};
+
 /// Table 1 of the paper next to what was read in the standards.
 pub(super) fn table_1() -> Section {
     let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
@@ -113,6 +115,27 @@ pub(super) fn findings(concerns: &[Concern]) -> Section {
         ]);
     }
     section.tables.push(grid);
+    section
+}
+
+/// Accepted findings, and faults of the file that accepts them.
+pub(super) fn accepted(concerns: &[Concern], acceptances: &[Option<Acceptance>], faults: &[Fault]) -> Section {
+    let accepted = concerns.iter().zip(acceptances);
+    let accepted = accepted.filter_map(|(concern, acceptance)| Some((concern, acceptance.as_ref()?)));
+    let lines: Vec<_> = accepted
+        .map(|(concern, acceptance)| format!("{}: {}: {}", concern.about, concern.finding, acceptance.text()))
+        .collect();
+    let mut section = Section::new("accepted findings");
+    section.text.push(format!("{} of {}.", lines.len(), concerns.len()));
+    section.text.extend(lines);
+    let faults = faults.iter().map(|fault| {
+        let severity = fault.severity.name();
+        format!(
+            "Finding ({severity}): {}: {}; {}.",
+            fault.about, fault.finding, fault.hint
+        )
+    });
+    section.text.extend(faults);
     section
 }
 
