@@ -138,6 +138,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
     };
+    table::fit_columns();
     let result = match cli.command {
         Command::Algorithms(args) => commands::algorithms::run(&args),
         #[cfg(feature = "full")]

@@ -88,6 +88,7 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
+    table::fit_columns();
 mod tests {
     use super::*;
 

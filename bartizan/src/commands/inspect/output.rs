@@ -12,27 +12,23 @@ use serde::Serialize;
 use super::Args;
 use super::accepted::{Facts, Settled};
 use crate::output::is_coloured;
+use crate::table;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
 pub(super) fn width() -> usize {
     const PIPED: usize = 80;
-    let reported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size::terminal_size_of(std::io::stdout());
-    reported
-        .or_else(|| terminal().map(|(width, _)| usize::from(width.0)))
-        .filter(|width| *width > 0)
-        .unwrap_or(PIPED)
+    table::columns().unwrap_or(PIPED)
 }
 
 /// Limits of a report's evidence, as the bill of materials states them.
-        printable(&format!("{}: {count}: {}", report.name(), limit.because))
-    })
-}
-
 pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
     let limits = report.findings().into_iter().filter(Finding::leaves_out);
     limits.map(|limit| {
         let count = counted(limit.count, limit.unit);
+        printable(&format!("{}: {count}: {}", report.name(), limit.because))
+    })
+}
+
 /// The reports, and what of them is accepted.
 #[derive(Serialize)]
 struct Document<Reports: Serialize> {
@@ -43,11 +39,11 @@ struct Document<Reports: Serialize> {
 }
 
 /// Writes the reports to what standard output is.
-    settled: &Settled<'_>,
 pub(crate) fn show(
     args: &Args,
     reports: &[Report],
     deployment: Option<&Deployment>,
+    settled: &Settled<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if args.json {
