@@ -78,23 +78,3 @@ fn examples_name_experiments_that_exist() {
     }
     assert!(named > 5, "{named}");
 }
-
-#[test]
-fn first_screen_of_each_command_fits_40_lines_of_80_columns() {
-    let mut found = vec![(String::new(), String::new())];
-    pages(&[], &mut found);
-    let mut long = Vec::new();
-    for (words, _) in found {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan-lab"));
-        let output = command
-            .args(words.split_whitespace())
-            .arg("-h")
-            .env("COLUMNS", "80")
-            .output();
-        let lines = String::from_utf8(output.unwrap().stdout).unwrap().lines().count();
-        if lines > bartizan_terminal::help::LINES {
-            long.push(format!("{words}: {lines}"));
-        }
-    }
-    assert_eq!(long, Vec::<String>::new());
-}
