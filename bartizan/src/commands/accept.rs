@@ -143,7 +143,7 @@ impl Accepted {
         let today = self.today?;
         let mut entries = self.entries.borrow_mut();
         let mut entries: Vec<_> = entries.iter_mut().collect();
-        // What one entry names as a whole, a shorter one does not take from it.
+        // The longest text first: a shorter one takes nothing that another names as a whole.
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.finding.len()));
         for entry in entries {
             if entry.expires < today || !lines.iter().any(|line| line.starts_with(&entry.finding)) {

@@ -10,6 +10,7 @@ mod ipsec_files;
 mod macsec;
 #[cfg(feature = "full")]
 mod network;
+mod notes;
 #[cfg(feature = "full")]
 mod sarif;
 mod scope;
@@ -26,7 +27,7 @@ use serde::Serialize;
 use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
-use self::scope::Scope;
+use self::scope::{LeftOut, Scope};
 use crate::commands::accept::Accepted;
 use crate::commands::deployment_file::read;
 use crate::commands::severity::Severity;
@@ -113,14 +114,6 @@ struct Report<'a> {
     notes: Vec<Finding>,
 }
 
-/// Numbers of nodes, interfaces and findings that do not concern the node of the report.
-#[derive(Serialize)]
-struct LeftOut {
-    nodes: usize,
-    interfaces: usize,
-    findings: usize,
-}
-
 /// Form of the report on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -195,15 +188,8 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
         node: node.and_then(|name| deployment.node(name)),
     };
     let mut findings = findings::of(scope, now);
-    let mut notes = findings::notes(scope, now);
-    let left_out = scope.node.map(|_| {
-        let whole = Scope { node: None, ..scope };
-        LeftOut {
-            nodes: whole.nodes().count() - scope.nodes().count(),
-            interfaces: whole.interfaces().count() - scope.interfaces().count(),
-            findings: findings::of(whole, now).len().saturating_sub(findings.len()),
-        }
-    });
+    let mut notes = notes::of(scope, now);
+    let left_out = scope.left_out(findings.len(), |whole| findings::of(whole, now).len());
     let (mut credentials, mut ipsec_credentials) = (None, None);
     if let Some(node) = scope.node {
         // A node with IPsec alone has no others.

@@ -3,6 +3,15 @@
 use std::collections::BTreeMap;
 
 use bartizan_deployment::{Deployment, Interface, Node};
+use serde::Serialize;
+
+/// Numbers of nodes, interfaces and findings that do not concern the node of the report.
+#[derive(Serialize)]
+pub(super) struct LeftOut {
+    pub(super) nodes: usize,
+    pub(super) interfaces: usize,
+    pub(super) findings: usize,
+}
 
 /// A deployment, or one of its nodes.
 #[derive(Clone, Copy)]
@@ -43,5 +52,16 @@ impl<'a> Scope<'a> {
     pub(super) fn joins(self, one: &Node, other: &str) -> bool {
         let is = |name: &str| self.node.is_some_and(|node| node.name.as_str() == name);
         self.node.is_none() || is(one.name.as_str()) || is(other)
+    }
+
+    /// The rest of the deployment, where this is about one node with so many findings.
+    pub(super) fn left_out(self, findings: usize, of: impl Fn(Self) -> usize) -> Option<LeftOut> {
+        self.node?;
+        let whole = Self { node: None, ..self };
+        Some(LeftOut {
+            nodes: whole.nodes().count() - self.nodes().count(),
+            interfaces: whole.interfaces().count() - self.interfaces().count(),
+            findings: of(whole).saturating_sub(findings),
+        })
     }
 }
