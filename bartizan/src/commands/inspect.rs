@@ -264,8 +264,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file.display().to_string(), failure)),
         }
     }
-    let settled = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref(), &accepted);
-    let (settled, concluded) = settled;
+    let (settled, concluded) = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref(), &accepted);
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() && !args.quiet {
         said(output::show(
