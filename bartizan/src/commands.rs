@@ -1,5 +1,6 @@
 //! One module per command: its arguments, and a `run` that builds the parts and prints what they say.
 
+mod accept;
 pub(crate) mod algorithms;
 #[cfg(feature = "full")]
 pub(crate) mod ca;
@@ -37,6 +38,7 @@ pub(crate) mod probe;
 mod sarif;
 #[cfg(feature = "full")]
 pub(crate) mod schema;
+mod severity;
 pub(crate) mod sidecar;
 mod watched;
 #[cfg(feature = "webhook")]

@@ -5,6 +5,7 @@
 mod commands;
 #[cfg(feature = "full")]
 mod laboratory;
+mod less_used;
 #[cfg(all(test, feature = "full"))]
 mod tests;
 mod version;
@@ -51,7 +52,7 @@ const FINDINGS: &help::Findings = &[
 #[derive(Parser)]
 #[command(name = "bartizan", version, propagate_version = true)]
 struct Cli {
-    /// With --version: commit, features and cryptographic module as well.
+    /// Commit, features and cryptographic module as well (with --version).
     #[arg(long, requires = "version")]
     verbose: bool,
     #[command(subcommand)]
@@ -129,7 +130,7 @@ enum Command {
 
 /// The whole command line.
 fn command() -> clap::Command {
-    help::with_exit_codes(Cli::command(), FINDINGS)
+    help::with_exit_codes(Cli::command(), FINDINGS, less_used::OPTIONS)
 }
 
 fn main() -> ExitCode {
@@ -146,6 +147,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
     };
+    table::fit_columns();
     let result = match cli.command {
         Command::Algorithms(args) => commands::algorithms::run(&args),
         #[cfg(feature = "full")]

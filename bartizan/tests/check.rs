@@ -195,6 +195,113 @@ fn a_node_with_tls_of_its_own_needs_no_sidecar_and_two_of_them_are_judged_by_non
     );
 }
 
+/// Before, `--fail-on` was refused without a report against the standards, and with `--node`.
+#[test]
+fn exit_code_is_that_of_findings_as_severe_as_asked_in_each_form_of_check() {
+    let transition = "policy: { profile: transition, reason: a test, expires: 2099-12-31 }";
+    let nothing = format!("{NETWORK}  - {{ kind: N2, between: [amf, nrf], with: nothing }}\n");
+    // Its listener is for no interface.
+    let forgotten = NETWORK.replace(
+        "interfaces:\n",
+        "  smf: { function: SMF, address: 10.0.0.4, certificate: smf.pem, key: smf.key, \
+         sidecar: { inbound: [{ listen: '10.0.0.4:8443', forward: '127.0.0.1:8000' }] } }\ninterfaces:\n",
+    );
+    let levels = ["critical", "high", "medium", "low"];
+    let mut worst = Vec::new();
+    for network in [
+        NETWORK.to_owned(),
+        nothing,
+        format!("{transition}\n{NETWORK}"),
+        forgotten,
+    ] {
+        let place = Place::new(&network);
+        for form in ["", "--node nrf"] {
+            let said = place.bartizan(&format!("check core.yaml {form} --json"));
+            let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+            let found = report["findings"].as_array().unwrap().iter();
+            let found: Vec<_> = found.map(|finding| finding["severity"].as_str().unwrap()).collect();
+            let notes = report["notes"].as_array().unwrap();
+            assert!(notes.iter().all(|note| note["severity"].is_null()), "{notes:?}");
+            for (at, asked) in levels.iter().enumerate() {
+                let finds = found.iter().any(|severity| levels[..=at].contains(severity));
+                let said = place.bartizan(&format!("check core.yaml {form} --quiet --fail-on {asked}"));
+                assert_eq!(said.code, Some(i32::from(finds)), "{form} {asked}: {found:?}");
+                assert_eq!(said.out, "");
+            }
+            worst.push(levels.iter().position(|level| found.contains(level)));
+        }
+    }
+    // Files of nrf are missing in each.
+    let expected = [None, Some(1), Some(0), Some(0), Some(1), Some(1), Some(3), Some(1)];
+    assert_eq!(worst, expected);
+    let place = Place::new(NETWORK);
+    let connections = "connections { ric { proposals = aes256gcm16-prfsha384-x25519\n } }\n";
+    std::fs::write(place.path("swanctl.conf"), connections).unwrap();
+    for (asked, code) in [("critical", 0), ("high", 1), ("low", 1)] {
+        let said = place.bartizan(&format!("check --swanctl swanctl.conf -q --fail-on {asked}"));
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(code), ""),
+            "{asked}: {}",
+            said.err
+        );
+    }
+}
+
+/// Before, the whole network was printed, with notes on every other node.
+#[test]
+fn check_of_a_node_is_about_it_and_its_links_and_says_how_much_is_left_out() {
+    let place = Place::new(&NETWORK.replace(
+        "interfaces:\n",
+        "  smf: { function: SMF, address: 10.0.0.4 }\n  upf: { function: UPF, address: 10.0.0.5 }\n\
+         interfaces:\n  - { kind: N4, between: [smf, upf], with: nothing }\n  \
+         - { kind: SBI, between: [smf, nrf], with: sidecar }\n",
+    ));
+    let of = |node: &str| {
+        let said = place.bartizan(&format!("check core.yaml --json {node}"));
+        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let about = |list: &str| -> Vec<String> {
+            let list = report[list].as_array().unwrap().iter();
+            list.map(|one| one["about"].as_str().unwrap().to_owned()).collect()
+        };
+        let shown = (
+            report["nodes"].as_array().unwrap().len(),
+            report["interfaces"].as_array().unwrap().len(),
+        );
+        (shown, about("findings"), report["left_out"].clone())
+    };
+    let (shown, all, left_out) = of("");
+    assert_eq!((shown, &left_out), ((4, 3), &serde_json::Value::Null));
+    assert_eq!(all, ["N4 smf -- upf", "nodes.smf"]);
+    // The other end of a link of nrf lacks its sidecar, and N4 is no business of nrf.
+    let (shown, findings, left_out) = of("--node nrf");
+    assert_eq!(shown, (1, 2));
+    assert!(findings.contains(&"nodes.smf".to_owned()), "{findings:?}");
+    assert!(!findings.iter().any(|about| about.starts_with("N4")), "{findings:?}");
+    assert_eq!(
+        left_out,
+        serde_json::json!({ "nodes": 3, "interfaces": 1, "findings": 1 })
+    );
+    let (shown, findings, left_out) = of("--node upf");
+    assert_eq!((shown, &findings[0]), ((1, 1), &all[0]));
+    assert_eq!(left_out["findings"], 1);
+    let text = place.bartizan("check core.yaml --node nrf").out;
+    assert!(
+        text.starts_with("core.yaml: nrf and 2 interfaces, as in effect on "),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "\nleft out: 3 other nodes, 1 interface and 1 finding that do not concern it; without --node all is checked\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        !text.contains("\nN4 ") && !text.contains("upf") && !text.contains("amf (AMF)"),
+        "{text}"
+    );
+}
+
 /// Before, `check` said nothing, the sidecar warned, and IPsec refused where the engine was ours.
 #[test]
 fn a_key_that_every_user_can_read_is_refused_alike_by_check_sidecar_ipsec_and_macsec() {

@@ -424,9 +424,10 @@ interfaces:
         let report: Value = serde_json::from_slice(&said.stdout).unwrap();
         let findings = report["findings"].as_array().unwrap();
         for (asked, counted) in [
-            ("high", &["high"][..]),
-            ("medium", &["high", "medium"]),
-            ("low", &["high", "medium", "low"]),
+            ("critical", &["critical"][..]),
+            ("high", &["critical", "high"]),
+            ("medium", &["critical", "high", "medium"]),
+            ("low", &["critical", "high", "medium", "low"]),
         ] {
             let finds = findings
                 .iter()
@@ -435,10 +436,111 @@ interfaces:
             assert_eq!(said.status.code(), Some(i32::from(finds)), "{asked}");
             assert!(said.stdout.is_empty());
             codes.insert(finds);
-            // It does not choose another check.
-            let said = check(place.path(), &["--fail-on", asked]);
-            assert_eq!(said.status.code(), Some(64), "{asked}");
         }
     }
     assert_eq!(codes, BTreeSet::from([false, true]));
+}
+
+/// An accepted finding stays in each document, and the exit code alone leaves it out.
+#[test]
+fn accepted_findings_are_marked_everywhere_and_end_with_their_day() {
+    let place = place(NETWORK);
+    let entry = |finding: &str, expires: &str| {
+        format!("  - {{ finding: \"{finding}\", reason: a reason, expires: {expires} }}\n")
+    };
+    let all = |report: &Value| -> Vec<String> {
+        let findings = report["findings"].as_array().unwrap().iter();
+        let line = |finding: &Value| {
+            format!(
+                "{}: {}",
+                finding["about"].as_str().unwrap(),
+                finding["finding"].as_str().unwrap()
+            )
+        };
+        findings.map(line).collect()
+    };
+    for form in [&["--interfaces"][..], &[]] {
+        let report = json(place.path(), form);
+        let findings = all(&report);
+        assert!(findings.len() > 1, "{findings:?}");
+        let file = |expires: &str, more: &str| {
+            let entries: String = findings.iter().map(|line| entry(line, expires)).collect();
+            std::fs::write(
+                place.path().join("accepted.yaml"),
+                format!("accepted:\n{entries}{more}"),
+            )
+            .unwrap();
+        };
+        let with = |more: &[&str]| check(place.path(), &[form, &["--accept", "accepted.yaml"], more].concat());
+        file("2099-12-31", "");
+        let said = with(&[]);
+        assert_eq!(said.status.code(), Some(0), "{}", text(&said.stdout));
+        let said = text(&said.stdout);
+        assert_eq!(
+            said.matches("accepted until 2099-12-31: a reason").count(),
+            findings.len(),
+            "{said}"
+        );
+        let accepted: Value = serde_json::from_slice(&with(&["--json"]).stdout).unwrap();
+        assert_eq!(all(&accepted), findings);
+        for finding in accepted["findings"].as_array().unwrap() {
+            assert_eq!(finding["accepted"]["reason"], "a reason");
+        }
+        assert_eq!(accepted["links"], report["links"]);
+        // One finding less is accepted.
+        let one = entry(&findings[0], "2099-12-31");
+        std::fs::write(place.path().join("accepted.yaml"), format!("accepted:\n{one}")).unwrap();
+        assert_eq!(with(&[]).status.code(), Some(1));
+        // Ended, and one that accepts nothing: findings of low severity.
+        file("2020-12-31", "");
+        assert_eq!(with(&["--fail-on", "low"]).status.code(), Some(1));
+        let ended = text(&with(&[]).stdout);
+        assert_eq!(
+            ended.matches("ended with 2020-12-31").count(),
+            findings.len(),
+            "{ended}"
+        );
+        file("2099-12-31", &entry("E9 x -- y", "2099-12-31"));
+        assert_eq!(with(&[]).status.code(), Some(1));
+        assert!(text(&with(&[]).stdout).contains("accepts nothing: no finding begins with `E9 x -- y`"));
+        assert_eq!(with(&["--fail-on", "medium"]).status.code(), Some(0));
+        if form.is_empty() {
+            continue;
+        }
+        let page = with(&["-q", "--html", "page.html", "--sarif", "found.sarif"]);
+        assert_eq!(page.status.code(), Some(1), "{}", text(&page.stderr));
+        let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+        assert_eq!(
+            page.matches("accepted until 2099-12-31: a reason").count(),
+            findings.len()
+        );
+        let sarif = std::fs::read_to_string(place.path().join("found.sarif")).unwrap();
+        let sarif: Value = serde_json::from_str(&sarif).unwrap();
+        let results = sarif["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(results.len(), findings.len() + 1);
+        let (of_entry, of_findings) = results.split_last().unwrap();
+        for result in of_findings {
+            assert_eq!(result["suppressions"][0]["status"], "accepted");
+            assert_eq!(
+                result["suppressions"][0]["justification"],
+                "a reason (until 2099-12-31)"
+            );
+        }
+        assert_eq!(
+            (&of_entry["ruleId"], &of_entry["suppressions"]),
+            (&"accepted".into(), &serde_json::json!([]))
+        );
+    }
+    std::fs::write(
+        place.path().join("accepted.yaml"),
+        "accepted: [{ finding: x, reason: y }]\n",
+    )
+    .unwrap();
+    let refused = check(place.path(), &["--accept", "accepted.yaml"]);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(
+        text(&refused.stderr).contains("missing field `expires`"),
+        "{}",
+        text(&refused.stderr)
+    );
 }

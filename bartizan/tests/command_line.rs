@@ -147,6 +147,69 @@ fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing
     assert_eq!(meanings, expected);
 }
 
+/// Before, `inspect -h` had 162 lines.
+#[test]
+fn first_screen_of_each_command_fits_40_lines_of_80_columns_and_no_example_wraps() {
+    let mut found = Vec::new();
+    pages(&[], &mut found);
+    let (mut long, mut wrapped) = (Vec::new(), Vec::new());
+    for (words, page, _) in &found {
+        let mut command = bartizan(&words.split_whitespace().chain(["-h"]).collect::<Vec<_>>());
+        let screen = text(&command.env("COLUMNS", "80").output().unwrap().stdout);
+        let lines = screen.lines().count();
+        if lines > bartizan_terminal::help::LINES {
+            long.push(format!("{words}: {lines}"));
+        }
+        for page in [&screen, page] {
+            let examples = page.split_once("\nExamples:\n").map_or("", |(_, behind)| behind);
+            let examples = examples.split("\n\n").next().unwrap_or_default();
+            wrapped.extend(
+                examples
+                    .lines()
+                    .filter(|line| line.chars().count() > 80)
+                    .map(str::to_owned),
+            );
+        }
+        // Options in groups are those that the whole page has.
+        let options = |page: &str| page.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert!(options(&screen) <= options(page) && options(&screen) > 0, "{words}");
+    }
+    assert_eq!((long, wrapped), (Vec::<String>::new(), Vec::<String>::new()));
+}
+
+/// Before, lines of 36 to 365 of these exceeded a terminal of 80 columns.
+#[test]
+fn tables_and_paragraphs_fit_the_columns_and_a_row_of_a_pipe_is_a_line() {
+    let place = place();
+    let commands = [
+        &["algorithms"][..],
+        &["check", "core.yaml", "--interfaces", "--budget", "--migrate"],
+        &["plan", "delay"],
+        &["plan", "mtu"],
+        &["plan", "fronthaul"],
+        &["ca", "list", "--dir", "ca"],
+    ];
+    for arguments in commands {
+        let said = |columns: Option<&str>| {
+            let mut command = bartizan(arguments);
+            command.current_dir(place.path()).env_remove("COLUMNS");
+            command.envs(columns.map(|columns| ("COLUMNS", columns)));
+            text(&command.output().unwrap().stdout)
+        };
+        let whole = said(None);
+        assert!(whole.lines().count() > 1, "{arguments:?}: {whole}");
+        for columns in [80, 120] {
+            let said = said(Some(&columns.to_string()));
+            let wide = said.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(wide, None, "{arguments:?}, {columns}");
+            // Nothing is cut.
+            let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+            assert!(letters(&said) >= letters(&whole) * 9 / 10, "{arguments:?}, {columns}");
+        }
+        assert_ne!(whole, said(Some("80")), "{arguments:?}");
+    }
+}
+
 #[test]
 fn help_of_a_command_is_asked_for_before_its_name_too() {
     let mut found = Vec::new();

@@ -117,9 +117,9 @@ fn a_finding_names_the_file_the_command_and_who_asks_in_text_and_json_and_sarif(
             .iter()
             .map(|result| result["partialFingerprints"]["bartizan/v1"].to_string());
         assert_eq!(fingerprints.collect::<BTreeSet<_>>().len(), results.len(), "{capture}");
-        for severity in ["critical", "high", "medium"] {
+        for severity in ["critical", "high", "medium", "low"] {
             let upto = |finding: &Value| {
-                let order = ["critical", "high", "medium"];
+                let order = ["critical", "high", "medium", "low"];
                 let place = |name: &str| order.iter().position(|known| *known == name);
                 place(finding["severity"].as_str().unwrap()) <= place(severity)
             };
@@ -396,5 +396,56 @@ fn a_capture_that_is_given_twice_counts_once() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("it counts once"));
         let timed = inspect(&["--timing", "--csv", CAPTURES[0], CAPTURES[0]], None);
         assert_eq!(timed.stdout, inspect(&["--timing", "--csv", CAPTURES[0]], None).stdout);
+    }
+}
+
+/// An accepted finding stays in each document, no verdict changes, and the exit code alone leaves it
+/// out.
+#[test]
+fn accepted_findings_are_marked_in_each_document_and_verdicts_stay() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (accepted, sarif, html) = (path("accepted.yaml"), path("found.sarif"), path("page.html"));
+    for capture in CAPTURES {
+        let plain = json(capture);
+        let findings = plain["findings"].as_array().unwrap();
+        let write = |findings: &[Value], less: u64| {
+            let mut counts = std::collections::BTreeMap::<String, u64>::new();
+            for finding in findings {
+                let word = |name: &str| finding[name].as_str().unwrap();
+                // Two interfaces have two remedies.
+                let line = format!("{}: {}", word("concern"), word("because"));
+                *counts.entry(line).or_default() += finding["count"].as_u64().unwrap();
+            }
+            let entries = counts.into_iter().map(|(line, count)| {
+                serde_json::json!({
+                    "finding": line, "reason": "a reason", "expires": "2099-12-31", "up-to": count - less,
+                })
+            });
+            let entries: Vec<Value> = entries.collect();
+            std::fs::write(&accepted, serde_json::json!({ "accepted": entries }).to_string()).unwrap();
+        };
+        write(findings, 0);
+        let with = |more: &[&str]| inspect(&[&["--accept", &accepted, capture], more].concat(), Some("400"));
+        let output = with(&["--sarif", &sarif, "--html", &html]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{capture}: {text}");
+        let marks = |text: &str| text.matches("accepted until 2099-12-31: a reason").count();
+        assert_eq!(marks(&text), findings.len(), "{text}");
+        assert_eq!(marks(&std::fs::read_to_string(&html).unwrap()), findings.len());
+        let report: Value = serde_json::from_slice(&with(&["--json"]).stdout).unwrap();
+        assert_eq!(report["files"][0], plain, "{capture}");
+        assert_eq!(report["accepted"].as_array().unwrap().len(), findings.len());
+        assert_eq!(report["accept_faults"], serde_json::json!([]));
+        let document: Value = serde_json::from_str(&std::fs::read_to_string(&sarif).unwrap()).unwrap();
+        for result in document["runs"][0]["results"].as_array().unwrap() {
+            assert_eq!(result["suppressions"][0]["kind"], "external");
+        }
+        // A finding that is not named, and one more link than an entry accepts.
+        write(&findings[1..], 0);
+        assert_eq!(with(&["-q"]).status.code(), Some(1), "{capture}");
+        write(&findings[..1], 1);
+        let more = String::from_utf8(with(&[]).stdout).unwrap();
+        assert!(more.contains("and there are more"), "{more}");
     }
 }

@@ -245,7 +245,8 @@ fn as_text(sections: &[Section], colour: Colour) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("{}: {}\n", section.title, section.legend));
+        let heading = format!("{}: {}", section.title, section.legend);
+        text.push_str(&(crate::table::paragraph(&heading, 2) + "\n"));
         text.push_str(&section.table.render(colour));
     }
     text

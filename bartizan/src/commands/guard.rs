@@ -130,8 +130,12 @@ pub(crate) enum Kind {
     Macsec,
 }
 
-/// The failure of a command that had installed the guard, which outlives it.
+/// The failure of a command that had installed the guard, which outlives it. The guard of another
+/// command that runs is no business of this one.
 pub(crate) fn stays(failure: Failure, node: &str, of: Kind) -> Failure {
+    if failure.is_held() {
+        return failure;
+    }
     let dropped = match of {
         Kind::Ipsec => "packets of its IPsec links that no SA protects",
         Kind::Macsec => "frames at its MACsec ports that MACsec does not protect",

@@ -1,5 +1,6 @@
 //! `bartizan inspect`.
 
+mod accepted;
 mod diff;
 mod follow;
 mod oscal;
@@ -17,11 +18,14 @@ use bartizan_deployment::Deployment;
 use bartizan_follow::distinct::Distinct;
 use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
-use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, reads};
+use bartizan_inspect::{Detail, Report, Shares, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
+use self::accepted::Settled;
 pub(super) use self::output::width;
+use super::accept::Accepted;
 use super::deployment_file;
+use super::severity::Severity;
 use crate::output::{print, said, write_document};
 use crate::{Failure, Outcome};
 
@@ -56,7 +60,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["interface", "reads"], value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (by content); may be given
+    /// A ledger of a sidecar or of `up`, or a folder of them; known by content, and may be given
     /// more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
@@ -84,9 +88,15 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "all")]
     alike: bool,
 
-    /// Exit with 1 only where a finding is at least as severe; the report is the same
-    #[arg(long, value_name = "SEVERITY", value_parser = Severity::ALL.map(Severity::name), conflicts_with_all = ["follow", "timing"])]
-    fail_on: Option<String>,
+    /// Least severity of a finding that exits with 1 (critical, high, medium, low); the report is the
+    /// same
+    #[arg(long, value_name = "SEVERITY", hide_possible_values = true, conflicts_with_all = ["follow", "timing"])]
+    fail_on: Option<Severity>,
+
+    /// Findings that are accepted for now; each has a reason and an end, is marked, and does not
+    /// count for the exit code (docs/accept.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "timing", "part", "reads"])]
+    accept: Option<PathBuf>,
 
     /// Print no report: the exit code and the documents asked for have the answer
     #[arg(short, long, conflicts_with_all = ["json", "coverage", "all", "alike", "timing", "follow"])]
@@ -110,7 +120,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VERSION", requires = "cbom", value_parser = ["1.6", "1.7"])]
     cbom_version: Option<String>,
 
-    /// Write a page with the network drawn as a map and the evidence of each link: one HTML file that needs nothing else
+    /// Write a page with a map and the evidence of each link: one HTML file that needs nothing else
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
 
@@ -226,6 +236,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // These documents name the captures by their hashes.
     let hashed = args.cbom.is_some() || args.html.is_some() || args.oscal.is_some();
     let mut inventory = hashed.then(Inventory::default);
+    let accepted = Accepted::read(args.accept.as_deref(), SystemTime::now())?;
     let ledgers = read_ledgers(&args.ledger, inventory.as_mut())?;
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
     let detail = args.detail();
@@ -254,13 +265,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file.display().to_string(), failure)),
         }
     }
-    let concluded = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref());
+    let (settled, concluded) = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref(), &accepted);
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() && !args.quiet {
         said(output::show(
             args,
             &reports,
             deployment.as_ref(),
+            &settled,
             &mut io::stdout().lock(),
         ))?;
     }
@@ -271,11 +283,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             first.hint(format!("{file} could not be read to its end either"))
         }));
     }
-    let least = args.fail_on.as_deref().and_then(Severity::named);
-    let counts = |finding: &Finding| least.is_none_or(|least| finding.severity() <= least || finding.leaves_out());
-    let mut findings = reports.iter().flat_map(Report::findings);
-    let finding = findings.any(|finding| counts(&finding));
-    drop(findings);
+    let finding = settled.finds(&reports, args.fail_on);
     // The process ends: its hundred thousands of pieces need not be given back one by one.
     std::mem::forget(reports);
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
@@ -291,12 +299,32 @@ fn reads(json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Combines the knowledge of all reports, and writes the requested documents.
-fn conclude(
+/// Combines the knowledge of all reports, settles what is accepted of them, and writes the requested
+/// documents.
+fn conclude<'a>(
     args: &Args,
     reports: &mut [Report],
     inventory: Option<&Inventory>,
     deployment: Option<&Deployment>,
+    accepted: &'a Accepted,
+) -> (Settled<'a>, Result<(), Failure>) {
+    // An interface that one file does not show may be in another.
+    let unseen = reports.iter().map(|report| report.network().unseen.clone());
+    let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
+    for report in reports.iter_mut() {
+        report.not_seen(unseen.clone().unwrap_or_default());
+    }
+    let settled = Settled::of(reports, accepted);
+    let written = write_documents(args, reports, inventory, deployment, &settled);
+    (settled, written)
+}
+
+fn write_documents(
+    args: &Args,
+    reports: &[Report],
+    inventory: Option<&Inventory>,
+    deployment: Option<&Deployment>,
+    settled: &Settled<'_>,
 ) -> Result<(), Failure> {
     let outputs = [&args.cbom, &args.html, &args.sarif, &args.oscal];
     let mut outputs: Vec<_> = outputs.into_iter().flatten().collect();
@@ -307,12 +335,6 @@ fn conclude(
                 .hint("give each a file of its own"),
         );
     }
-    // An interface that one file does not show may be in another.
-    let unseen = reports.iter().map(|report| report.network().unseen.clone());
-    let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
-    for report in reports.iter_mut() {
-        report.not_seen(unseen.clone().unwrap_or_default());
-    }
     if let (Some(path), Some(inventory)) = (&args.cbom, inventory) {
         let version = match args.cbom_version.as_deref() {
             Some("1.6") => Version::V1_6,
@@ -322,10 +344,10 @@ fn conclude(
         write_document(path, &format!("{:#}\n", version.write(inventory.document(limits))))?;
     }
     if let Some(path) = &args.html {
-        write_document(path, &page::render(reports, deployment))?;
+        write_document(path, &page::render(reports, deployment, settled))?;
     }
     if let Some(path) = &args.sarif {
-        write_document(path, &sarif::render(reports)?)?;
+        write_document(path, &sarif::render(reports, settled)?)?;
     }
     if let Some(path) = &args.oscal {
         write_document(path, &oscal::render(reports, SystemTime::now())?)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::accept::{Acceptance, Accepted};
 use crate::Failure;
 
 /// A kind of finding.
@@ -28,6 +29,8 @@ pub(super) struct Found<'a> {
     /// Part that is the same in another run: no number, time or day.
     pub(super) same: &'a str,
     pub(super) properties: Value,
+    /// None where it is not accepted.
+    pub(super) accepted: Option<Acceptance>,
 }
 
 bartizan_registry::named! {
@@ -40,9 +43,31 @@ bartizan_registry::named! {
     }
 }
 
-/// The document of one run.
-pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Failure> {
+/// The document of one run. Faults of the file of accepted findings are results by a rule of their
+/// own.
+pub(super) fn document(mut rules: Vec<Rule>, found: Vec<Found<'_>>, accepted: &Accepted) -> Result<String, Failure> {
+    let faults = accepted.faults();
+    // Those of the file live no longer than this.
+    let mut found: Vec<Found<'_>> = found;
+    if let Some(file) = accepted.file() {
+        found.extend(faults.iter().map(|fault| Found {
+            rule: rules.len(),
+            level: Level::Note,
+            message: format!("{}: {}. {}", fault.about, fault.finding, fault.hint),
+            file,
+            about: Some(&fault.about),
+            same: &fault.about,
+            properties: json!({ "severity": fault.severity, "remedy": fault.hint }),
+            accepted: None,
+        }));
+        rules.push(Rule {
+            id: "accepted".to_owned(),
+            sentence: "An entry of the file of accepted findings has ended, or accepts nothing or too little.",
+            tags: Vec::new(),
+        });
+    }
     let mut alike: HashMap<_, u64> = HashMap::new();
+    let rules = &rules;
     let results = found.iter().map(|found| {
         let number = alike.entry((found.rule, found.file, found.same)).or_default();
         *number += 1;
@@ -51,7 +76,7 @@ pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Fa
         if let Some(about) = found.about {
             location["logicalLocations"] = json!([{ "fullyQualifiedName": about }]);
         }
-        json!({
+        let mut result = json!({
             "ruleId": rules[found.rule].id,
             "ruleIndex": found.rule,
             "level": found.level.name(),
@@ -59,7 +84,16 @@ pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Fa
             "locations": [location],
             "partialFingerprints": { "bartizan/v1": fingerprint },
             "properties": found.properties,
-        })
+        });
+        // Section 3.27.23: present, and empty, where suppressions were looked for and there is none.
+        if accepted.file().is_some() {
+            let suppressed = found.accepted.iter().map(|acceptance| {
+                let justification = format!("{} (until {})", acceptance.reason, acceptance.expires);
+                json!({ "kind": "external", "status": "accepted", "justification": justification })
+            });
+            result["suppressions"] = suppressed.collect();
+        }
+        result
     });
     let rules = rules.iter().map(|rule| {
         json!({

@@ -11,7 +11,8 @@ use crate::{Failure, Outcome};
 /// of draft 7, generated from the types that the file is read into. `bartizan init` writes it next to the file that it makes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan schema > bartizan.schema.json    and as the first line of the deployment file:\n                                            \
+    bartizan schema > bartizan.schema.json\n\n\
+    First line of the deployment file:\n  \
     # yaml-language-server: $schema=bartizan.schema.json")]
 pub(crate) struct Args {}
 

@@ -39,6 +39,14 @@ const FINDINGS: &help::Findings = &[
     ("plan measured", "the median absolute error is above 15 %"),
 ];
 
+/// Options that `-h` leaves out; `--help` has them.
+const LESS_USED: &help::LessUsed = &[("plan capacity", NETWORK), ("plan storm", NETWORK)];
+
+/// Those of a network that is planned.
+const NETWORK: &str = "cost-factor site-rate gateway-rate resumption timers retry retry-jitter cookies-from queue dead-peer \
+                       rekey-child rekey-ike reconnect renew fetch-crl crl-entries horizon cost engine-cost scale \
+                       scale-source seed";
+
 /// The laboratory of Bartizan: experiments, measurements, simulations and their reports.
 #[derive(Parser)]
 #[command(name = "bartizan-lab", version, propagate_version = true)]
@@ -60,7 +68,7 @@ enum Command {
 
 /// The whole command line.
 fn command() -> clap::Command {
-    help::with_exit_codes(Cli::command(), FINDINGS)
+    help::with_exit_codes(Cli::command(), FINDINGS, LESS_USED)
 }
 
 fn main() -> ExitCode {
@@ -80,6 +88,7 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
+    table::fit_columns();
 mod tests {
     use super::*;
 

@@ -78,7 +78,8 @@ impl Table {
             painted(text, cell.map_or(Tone::Plain, |cell| cell.tone), colour)
         });
         for (number, note) in self.notes.iter().enumerate() {
-            text.push_str(&format!("  [{}] {note}\n", number + 1));
+            text.push_str(&table::paragraph(&format!("  [{}] {note}", number + 1), 6));
+            text.push('\n');
         }
         text
     }

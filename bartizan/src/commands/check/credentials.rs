@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::exception;
 use super::findings::Finding;
 use crate::commands::pasted::quoted;
+use crate::commands::severity::Severity;
 
 /// A certificate that ends sooner should be renewed now.
 const SOON: Duration = Duration::from_secs(14 * 86_400);
@@ -256,7 +257,8 @@ fn ends_soon(own: &OwnCertificate, now: SystemTime) -> Option<Finding> {
     let end = own.not_after();
     let soon = now <= end && end < now + SOON;
     let finding = format!("ends with {}", day_of(end));
-    soon.then(|| Finding::new(own.place(), finding, format!("renew it now: {}", own.renewal())))
+    let hint = || format!("renew it now: {}", own.renewal());
+    soon.then(|| Finding::new(own.place(), finding, hint()).with(Severity::Medium))
 }
 
 pub(super) fn chain(own: &OwnCertificate, now: SystemTime) -> Vec<CertificateInEffect> {

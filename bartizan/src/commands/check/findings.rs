@@ -2,16 +2,16 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{
-    Deployment, Exception, Interface, InterfaceKind, Node, Path, PostQuantum, Profile, Protection, Route,
-    meant_function,
-};
+use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, Profile, Protection, meant_function};
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
 use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
+use super::scope::Scope;
+use crate::commands::accept::Acceptance;
+use crate::commands::severity::Severity;
 
 /// Something the file's author should look at.
 #[derive(Serialize)]
@@ -20,14 +20,32 @@ pub(super) struct Finding {
     pub(super) about: String,
     pub(super) finding: String,
     pub(super) hint: String,
+    /// None for a remark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) severity: Option<Severity>,
+    /// None where it is not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) accepted: Option<Acceptance>,
 }
 
 impl Finding {
+    /// A finding of high severity: most are faults that keep something from working as the file has
+    /// it.
     pub(super) fn new(about: impl Into<String>, finding: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             about: about.into(),
             finding: finding.into(),
             hint: hint.into(),
+            severity: Some(Severity::High),
+            accepted: None,
+        }
+    }
+
+    /// The same with another severity.
+    pub(super) fn with(self, severity: Severity) -> Self {
+        Self {
+            severity: Some(severity),
+            ..self
         }
     }
 }
@@ -47,19 +65,20 @@ pub(super) fn several(names: &[&str]) -> String {
     }
 }
 
-/// Returns the findings on a deployment's interfaces and on the nodes at their ends.
-pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
-    let interfaces = deployment.interfaces().iter();
+/// Returns the findings on the interfaces in scope and on the nodes at their ends.
+pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
+    let deployment = scope.deployment;
+    let interfaces = scope.interfaces();
     let mut findings: Vec<_> = interfaces
         .flat_map(|interface| of_interface(deployment, interface, now))
         .collect();
     let bare = |node: &&Node| node.sidecar.is_none() && node.tls.is_none();
-    for node in deployment.nodes().filter(bare) {
+    for node in scope.ends().filter(bare) {
         let relying = deployment
             .sidecar_peers(node.name.as_str())
             .map(|(peer, _)| peer.name.as_str());
         let relying: Vec<_> = relying.collect();
-        if !relying.is_empty() {
+        if relying.iter().any(|peer| scope.joins(node, peer)) {
             let finding = format!(
                 "has no sidecar, and its links to {} are to be protected by one",
                 several(&relying)
@@ -86,36 +105,35 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             hint,
         ));
     }
-    findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
+    findings.extend(scope.ends().filter_map(|node| ipsec::of_node(scope, node)));
     #[cfg(feature = "full")]
-    findings.extend(deployment.nodes().flat_map(|node| macsec::of_node(deployment, node)));
+    findings.extend(scope.ends().flat_map(|node| macsec::of_node(scope, node)));
     #[cfg(feature = "full")]
-    findings.extend(deployment.nodes().flat_map(|node| ipsec::limits(deployment, node)));
-    findings.extend(deployment.nodes().filter_map(mistyped_function));
-    findings.extend(interfaces_nobody_listens_for(deployment));
-    findings.extend(
-        deployment
-            .nodes()
-            .filter_map(|node| listening_for_nobody(deployment, node)),
-    );
+    findings.extend(ipsec::limits(scope));
+    findings.extend(scope.nodes().filter_map(mistyped_function));
+    findings.extend(interfaces_nobody_listens_for(scope));
+    findings.extend(scope.nodes().filter_map(|node| listening_for_nobody(deployment, node)));
     findings
 }
 
 /// A function by whose name no interface knows which end listens.
 fn mistyped_function(node: &Node) -> Option<Finding> {
     let meant = meant_function(&node.function)?;
-    Some(Finding::new(
-        format!("nodes.{}.function", node.name),
-        format!("{} is no function that is known here", node.function),
-        format!("write {meant} if that is meant"),
-    ))
+    Some(
+        Finding::new(
+            format!("nodes.{}.function", node.name),
+            format!("{} is no function that is known here", node.function),
+            format!("write {meant} if that is meant"),
+        )
+        .with(Severity::Low),
+    )
 }
 
 /// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
-fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item = Finding> {
-    let with_sidecar = deployment
+fn interfaces_nobody_listens_for(scope: Scope<'_>) -> impl Iterator<Item = Finding> {
+    let deployment = scope.deployment;
+    let with_sidecar = scope
         .interfaces()
-        .iter()
         .filter(|interface| interface.protection.is_by_sidecars());
     with_sidecar.filter_map(|interface| {
         let nodes = interface.between.each_ref();
@@ -142,26 +160,6 @@ fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item 
     })
 }
 
-/// A listener that copies requests to a peer with TLS of its own, which read `http` then.
-fn http_as_it_is(deployment: &Deployment, node: &Node, index: usize) -> Option<Finding> {
-    let outbound = node.sidecar.as_ref()?.outbound.get(index)?;
-    let led_to = |peer: &Node, kind: InterfaceKind| match &outbound.route {
-        Route::To(to) => *to == peer.name && outbound.interface.is_none_or(|own| own == kind),
-        _ => outbound.interface.is_none_or(|own| own == kind),
-    };
-    // O1 is NETCONF, over TLS without HTTP (RFC 7589).
-    let is_http = |kind| kind != InterfaceKind::O1;
-    let mut peers = deployment.sidecar_peers(node.name.as_str());
-    let (peer, interface) = peers
-        .find(|(peer, interface)| peer.tls.is_some() && is_http(interface.kind) && led_to(peer, interface.kind))?;
-    let (peer, kind) = (&peer.name, interface.kind.name());
-    Some(Finding::new(
-        format!("nodes.{}.sidecar.outbound[{index}].path", node.name),
-        format!("copies bytes: requests of {kind} to {peer}, which has TLS of its own, keep `:scheme http`"),
-        "write `path: http2`: requests to such a peer then have `:scheme https`",
-    ))
-}
-
 /// A listener that no interface leads to.
 fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding> {
     let listens = !node.inbound().is_empty();
@@ -173,22 +171,27 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
             "no interface with a sidecar joins the node: no node may connect",
             "add its interfaces, `with: sidecar`",
         )
+        .with(Severity::Low)
     })
 }
 
 fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
-        Protection::Nothing => vec![of_nothing(interface, now)],
-        Protection::Macsec if interface.macsec.is_none() => vec![find(
-            "is left to MACsec, and the file names no ports: nothing sets it up".into(),
-            "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
-        )],
+        Protection::Nothing => vec![of_nothing(interface, now).with(Severity::Critical)],
+        Protection::Macsec if interface.macsec.is_none() => vec![
+            find(
+                "is left to MACsec, and the file names no ports: nothing sets it up".into(),
+                "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
+            )
+            .with(Severity::Medium),
+        ],
         Protection::Macsec if interface.macsec.as_ref().is_some_and(|link| !link.has_exchange()) => vec![find(
             "is keyed by MKA under a CAK of a file: no exchange shows where it comes from, and the policy judges none"
                 .into(),
             "write `keying: direct`, or `keying: mka` without `cak`, where both ends run Bartizan",
-        )],
+        )
+        .with(Severity::Medium)],
         Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_deref();
@@ -200,10 +203,13 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
             let mut findings = of_policy(interface, now);
             let own = |name| deployment.node(name).is_some_and(|node| node.tls.is_some());
             if interface.between.iter().all(|name| own(name.as_str())) {
-                findings.push(find(
-                    "both ends have TLS of their own: no sidecar holds either to the policy".into(),
-                    "give one of them a sidecar, or show by a capture what they negotiate: `bartizan inspect`",
-                ));
+                findings.push(
+                    find(
+                        "both ends have TLS of their own: no sidecar holds either to the policy".into(),
+                        "give one of them a sidecar, or show by a capture what they negotiate: `bartizan inspect`",
+                    )
+                    .with(Severity::Medium),
+                );
             }
             findings
         }
@@ -261,10 +267,13 @@ fn of_policy(interface: &Interface, now: SystemTime) -> Vec<Finding> {
         ));
     }
     if policy.groups.contains(&NamedGroup::MLKEM512) {
-        findings.push(find(
-            "may negotiate MLKEM512, of NIST category 1".into(),
-            "a lab's choice; anywhere else leave it out of `groups`",
-        ));
+        findings.push(
+            find(
+                "may negotiate MLKEM512, of NIST category 1".into(),
+                "a lab's choice; anywhere else leave it out of `groups`",
+            )
+            .with(Severity::Medium),
+        );
     }
     if let Some(exception) = &policy.exception {
         findings.push(of_exception(interface, exception, now));
@@ -279,7 +288,8 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
             named(interface),
             format!("its exception ended with {expires}: classical handshakes are refused since ({reason})"),
             "write `policy: hybrid`, or a new end where the reason still holds",
-        ),
+        )
+        .with(Severity::Medium),
         1 => Finding::new(
             named(interface),
             format!("lets classical handshakes through, today for the last time: {reason}"),
@@ -291,46 +301,4 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
             "write `policy: hybrid` as soon as both ends speak it",
         ),
     }
-}
-
-/// Returns remarks without a fault.
-pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
-    let interfaces = deployment.interfaces().iter();
-    let of_link = |interface| ipsec::notes(interface, Engines::of(deployment, interface), now);
-    let mut notes: Vec<_> = interfaces.flat_map(of_link).collect();
-    for node in deployment.nodes() {
-        let name = node.name.as_str();
-        if deployment.joining(name).is_empty() {
-            let hint = "add it to `interfaces`, or remove it";
-            notes.push(Finding::new(
-                format!("nodes.{name}"),
-                "no interface joins it to another node",
-                hint,
-            ));
-        }
-        let Some(sidecar) = &node.sidecar else { continue };
-        for (index, outbound) in sidecar.outbound.iter().enumerate() {
-            if outbound.path == Path::Splice {
-                notes.extend(http_as_it_is(deployment, node, index));
-            }
-            if !outbound.listen.ip().is_loopback() {
-                notes.push(Finding::new(
-                    format!("nodes.{name}.sidecar.outbound[{index}]"),
-                    format!(
-                        "takes requests in plaintext at {}, from beyond this host",
-                        outbound.listen
-                    ),
-                    "listen on loopback where the network function is on the same host",
-                ));
-            }
-        }
-        if let Some(admin) = sidecar.admin.filter(|admin| !admin.ip().is_loopback()) {
-            notes.push(Finding::new(
-                format!("nodes.{name}.sidecar.admin"),
-                format!("serves metrics and state in plaintext at {admin}"),
-                "loopback, or a management network, is the place for it",
-            ));
-        }
-    }
-    notes
 }

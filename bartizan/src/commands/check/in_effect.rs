@@ -5,16 +5,17 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Deployment, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
-    Protection, Resumption, Revocation, Route, day_of,
+    Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy, Protection,
+    Resumption, Revocation, Route, day_of,
 };
 use serde::{Serialize, Serializer};
 
 use super::ipsec::IpsecInEffect;
 use super::macsec::MacsecInEffect;
+use super::scope::Scope;
 
-/// The nodes of a file, made one by one as they are written.
-pub(super) struct Nodes<'a>(pub(super) &'a Deployment);
+/// The nodes in scope, made one by one as they are written.
+pub(super) struct Nodes<'a>(pub(super) Scope<'a>);
 
 impl Nodes<'_> {
     pub(super) fn each(&self) -> impl Iterator<Item = NodeInEffect> {
@@ -28,13 +29,14 @@ impl Serialize for Nodes<'_> {
     }
 }
 
-/// The links of a file as in effect at a time, made one by one as they are written.
-pub(super) struct Links<'a>(pub(super) &'a Deployment, pub(super) SystemTime);
+/// The links in scope as in effect at a time, made one by one as they are written.
+pub(super) struct Links<'a>(pub(super) Scope<'a>, pub(super) SystemTime);
 
 impl Links<'_> {
     pub(super) fn each(&self) -> impl Iterator<Item = InterfaceInEffect> {
-        let interfaces = self.0.interfaces().iter();
-        interfaces.map(|interface| InterfaceInEffect::of(interface, self.1))
+        self.0
+            .interfaces()
+            .map(|interface| InterfaceInEffect::of(interface, self.1))
     }
 }
 

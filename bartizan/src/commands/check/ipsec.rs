@@ -2,6 +2,8 @@
 
 mod in_effect;
 
+#[cfg(feature = "full")]
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -12,6 +14,8 @@ use bartizan_deployment::{
 use bartizan_registry::{Safety, signature};
 
 use super::findings::{Finding, named, of_exception, several};
+use super::scope::Scope;
+use crate::commands::severity::Severity;
 
 pub(super) use in_effect::IpsecInEffect;
 
@@ -37,18 +41,24 @@ impl Engines {
     }
 }
 
-/// Limits of the node's engine for its links, and of this host's interfaces,
-/// where it is the node's.
+/// Limits of the nodes' engines for links in scope, and of this host's interfaces, where it is a
+/// node's.
 #[cfg(feature = "full")]
-pub(super) fn limits(deployment: &Deployment, node: &Node) -> Vec<Finding> {
-    let name = node.name.as_str();
-    let remarks = bartizan_ipsec::lint::limits(deployment, name).into_iter();
-    let remarks = remarks.chain(bartizan_ipsec::lint::interfaces(deployment, name));
-    let finding = |remark: bartizan_ipsec::lint::Remark| {
-        let about = format!("{} at {}", remark.about, node.name);
-        Finding::new(about, remark.cause, remark.hint)
-    };
-    remarks.map(finding).collect()
+pub(super) fn limits(scope: Scope<'_>) -> Vec<Finding> {
+    let deployment = scope.deployment;
+    let names: HashSet<_> = scope.interfaces().map(named).collect();
+    let mut findings = Vec::new();
+    for node in scope.ends() {
+        let name = node.name.as_str();
+        let remarks = bartizan_ipsec::lint::limits(deployment, name).into_iter();
+        let remarks = remarks.chain(bartizan_ipsec::lint::interfaces(deployment, name));
+        let remarks = remarks.filter(|remark| names.contains(&remark.about));
+        findings.extend(remarks.map(|remark| {
+            let about = format!("{} at {}", remark.about, node.name);
+            Finding::new(about, remark.cause, remark.hint)
+        }));
+    }
+    findings
 }
 
 /// Returns the findings on an IPsec link.
@@ -65,10 +75,13 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines
     }
     for exchange in &ipsec.key_exchanges {
         if exchange.is_quantum_safe() && exchange.category().is_none_or(|category| category.0 < 2) {
-            findings.push(find(
-                format!("may negotiate {exchange}, of NIST category 1"),
-                "a lab's choice; anywhere else leave it out of `key-exchanges`",
-            ));
+            findings.push(
+                find(
+                    format!("may negotiate {exchange}, of NIST category 1"),
+                    "a lab's choice; anywhere else leave it out of `key-exchanges`",
+                )
+                .with(Severity::Medium),
+            );
         }
     }
     if let Some(exception) = &policy.exception {
@@ -80,29 +93,36 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines
             "write `engine: bartizan` for both nodes, or `ipsec: { authentication: classical-accepted }` in its policy",
         ));
     } else if policy.profile == Profile::Cnsa2 && ipsec.authentication == IkeAuthentication::ClassicalAccepted {
-        findings.push(find(
-            "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
-            "write `authentication: post-quantum` as soon as both ends can",
-        ));
+        findings.push(
+            find(
+                "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
+                "write `authentication: post-quantum` as soon as both ends can",
+            )
+            .with(Severity::Medium),
+        );
     }
     if !link.ike_fragments
         && let Some(exchange) = ipsec.key_exchanges.iter().find(|exchange| exchange.methods().len() > 1)
     {
-        findings.push(find(
-            format!("lets IKE fragment nothing, and the additional exchange of {exchange} may exceed a packet"),
-            "remove `ike-fragments: false`: a lost fragment of IP loses the whole message",
-        ));
+        findings.push(
+            find(
+                format!("lets IKE fragment nothing, and the additional exchange of {exchange} may exceed a packet"),
+                "remove `ike-fragments: false`: a lost fragment of IP loses the whole message",
+            )
+            .with(Severity::Low),
+        );
     }
     findings
 }
 
 /// Nodes at the end of an IPsec link that have nothing to prove themselves with.
-pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
-    let peers: Vec<_> = deployment
+pub(super) fn of_node(scope: Scope<'_>, node: &Node) -> Option<Finding> {
+    let peers: Vec<_> = scope
+        .deployment
         .ipsec_links(node.name.as_str())
         .map(|(peer, ..)| peer.name.as_str())
         .collect();
-    if peers.is_empty() || node.ipsec.is_some() {
+    if node.ipsec.is_some() || !peers.iter().any(|peer| scope.joins(node, peer)) {
         return None;
     }
     let finding = format!(

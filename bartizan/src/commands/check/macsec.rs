@@ -14,13 +14,16 @@ use serde::Serialize;
 
 #[cfg(feature = "full")]
 use super::findings::Finding;
+#[cfg(feature = "full")]
+use super::scope::Scope;
 
 /// Returns the limits of wpa_supplicant at the end of a link authenticated by EAP-TLS: `up` refuses
 /// these links.
 #[cfg(feature = "full")]
-pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Vec<Finding> {
-    let settings = Setting::all(deployment, node.name.as_str());
-    let lacks = settings.iter().filter_map(|setting| match setting.eap()? {
+pub(super) fn of_node(scope: Scope<'_>, node: &Node) -> Vec<Finding> {
+    let settings = Setting::all(scope.deployment, node.name.as_str());
+    let settings = settings.iter().filter(|setting| scope.joins(node, &setting.peer));
+    let lacks = settings.filter_map(|setting| match setting.eap()? {
         EapEnd::Peer(peer) => Some((setting, peer.lacks()?)),
         EapEnd::Authenticator => None,
     });

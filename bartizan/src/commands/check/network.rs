@@ -7,16 +7,18 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
+use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, assess, migrate};
 use bartizan_budget::published;
 use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
 use bartizan_inspect::text::counted;
 use bartizan_page::sheet::{Sheet, sheet_html};
-use bartizan_registry::object;
+use bartizan_registry::Asked;
 use serde::Serialize;
 
-use super::sarif;
+use super::{Form, sarif};
+use crate::commands::accept::{Acceptance, Accepted, Fault};
+use crate::commands::severity::Severity;
 use crate::output::print;
 use crate::output::write_document;
 use crate::{Failure, Outcome};
@@ -44,9 +46,6 @@ pub(super) struct NetworkArgs {
     /// With --budget: rate of its line.
     #[arg(long, value_name = "RATE", default_value = "10Gb/s", allow_hyphen_values = true)]
     rate: BitsPerSecond,
-    /// With one of these: exit with 1 only where a finding is at least as severe.
-    #[arg(long, value_name = "SEVERITY", value_parser = ["high", "medium", "low"], conflicts_with_all = ["swanctl", "node"])]
-    fail_on: Option<String>,
     /// With one of these: also write a page to this file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -61,27 +60,38 @@ impl NetworkArgs {
         self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
     }
 
-    /// Refuses `--fail-on` without a report that has severities.
-    pub(super) fn fit(&self) -> Result<(), Failure> {
-        if self.fail_on.is_none() || self.is_asked_for() {
-            return Ok(());
-        }
-        Err(Failure::usage("--fail-on is for findings with a severity")
-            .hint("with --interfaces, --budget, --migrate, --html FILE or --sarif FILE"))
-    }
-
     /// All of it, where a page or SARIF alone is asked for.
     fn wants(&self, one: bool) -> bool {
         one || !(self.interfaces || self.budget || self.migrate)
     }
 }
 
-/// Form of the report on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Text,
-    Json,
-    Nothing,
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: String,
+    /// The day (UTC) whose policies these are.
+    day: String,
+    /// Present with --budget.
+    conditions: Option<Conditions>,
+    links: &'a [Link],
+    findings: Vec<Finding<'a>>,
+    /// Findings on the file of accepted ones.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    accept_faults: &'a [Fault],
+    /// Present with --migrate.
+    moves: Option<&'a [Move]>,
+}
+
+/// A concern, with the frameworks that require otherwise.
+#[derive(Serialize)]
+struct Finding<'a> {
+    #[serde(flatten)]
+    concern: &'a Concern,
+    frameworks: Vec<Asked>,
+    /// None where it is not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<&'a Acceptance>,
 }
 
 pub(super) fn run(
@@ -89,7 +99,7 @@ pub(super) fn run(
     deployment: &Deployment,
     file: &Path,
     now: SystemTime,
-    form: Form,
+    (form, least, accepted): (Form, Option<Severity>, &Accepted),
 ) -> Result<Outcome, Failure> {
     let conditions = args.wants(args.budget).then_some(Conditions {
         distance: args.distance,
@@ -97,45 +107,57 @@ pub(super) fn run(
     });
     let assessment = assess(deployment, now, conditions.as_ref());
     let moves = migrate(&assessment.links);
-    let sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
+    let acceptances = assessment.concerns.iter().map(|concern| {
+        let line = format!("{}: {}", concern.about, concern.finding);
+        accepted.takes(&[&line], 1)
+    });
+    let acceptances: Vec<_> = acceptances.collect();
+    let faults = accepted.faults();
+    let mut sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
+    if accepted.file().is_some() {
+        // Behind the findings.
+        sheet
+            .sections
+            .insert(3, tables::accepted(&assessment.concerns, &acceptances, &faults));
+    }
     if let Some(path) = &args.html {
         write_document(path, &sheet_html(&sheet))?;
     }
     if let Some(path) = &args.sarif {
-        write_document(path, &sarif::document(file, &assessment.concerns)?)?;
+        write_document(
+            path,
+            &sarif::document(file, &assessment.concerns, &acceptances, accepted)?,
+        )?;
     }
     if form == Form::Json {
-        let report = object!(Report {
+        let report = Report {
             schema: SCHEMA,
             file: file.display().to_string(),
-            // The day (UTC) whose policies these are.
             day: day_of(now).to_string(),
-            // Present with --budget.
             conditions,
             links: &assessment.links,
-            findings: assessment.concerns.iter().map(finding).collect::<Vec<_>>(),
-            // Present with --migrate.
+            findings: assessment.concerns.iter().zip(&acceptances).map(finding).collect(),
+            accept_faults: &faults,
             moves: args.wants(args.migrate).then_some(&moves),
-        });
+        };
         print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
     } else if form == Form::Text {
         print(&text(&sheet))?;
     }
-    let least = match args.fail_on.as_deref() {
-        Some("high") => Severity::High,
-        Some("medium") => Severity::Medium,
-        _ => Severity::Low,
-    };
-    let finding = assessment.concerns.iter().any(|concern| concern.severity <= least);
+    let open = assessment.concerns.iter().zip(&acceptances);
+    let open = open.filter(|(_, acceptance)| acceptance.is_none());
+    let severities = open.map(|(concern, _)| Severity::from(concern.severity));
+    let mut severities = severities.chain(faults.iter().map(|fault| fault.severity));
+    let finding = severities.any(|severity| severity.reaches(least));
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
-fn finding(concern: &Concern) -> impl Serialize {
-    object!(Finding {
-        #[serde(flatten)]
+fn finding<'a>((concern, accepted): (&'a Concern, &'a Option<Acceptance>)) -> Finding<'a> {
+    Finding {
         concern,
+        accepted: accepted.as_ref(),
         frameworks: concern.rule.asked(),
-    })
+    }
 }
 
 fn sheet(

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use bartizan_inspect::text::counted;
 use bartizan_ipsec::Charon;
-use bartizan_ipsec::lint::{self, Located, Severity};
+use bartizan_ipsec::lint::{self, Located};
 use bartizan_ipsec::swanctl::{Settings, parse};
 use bartizan_ipsec::vici::Client;
 use serde::Serialize;
 
+use super::Form;
+use crate::commands::severity::Severity;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -50,7 +52,7 @@ struct Remark {
     hint: String,
 }
 
-pub(super) fn run(file: &Path, vici: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
+pub(super) fn run(file: &Path, vici: Option<&Path>, form: Form, least: Option<Severity>) -> Result<Outcome, Failure> {
     let settings = read(file)?;
     let connections = settings
         .section("connections")
@@ -62,7 +64,7 @@ pub(super) fn run(file: &Path, vici: Option<&Path>, json: bool) -> Result<Outcom
     let charon = vici.map(ask).transpose()?;
     let (findings, notes): (Vec<_>, Vec<_>) = lint::file(&settings, charon.as_ref())
         .into_iter()
-        .partition(|located| located.remark.severity == Severity::Refused);
+        .partition(|located| located.remark.severity == lint::Severity::Refused);
     let report = Report {
         schema: SCHEMA,
         file: file.display().to_string(),
@@ -71,19 +73,18 @@ pub(super) fn run(file: &Path, vici: Option<&Path>, json: bool) -> Result<Outcom
         findings: findings.into_iter().map(Remark::from).collect(),
         notes: notes.into_iter().map(Remark::from).collect(),
     };
-    let text = if json {
-        serde_json::to_string_pretty(&report)
-            .map(|text| text + "\n")
-            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
-    } else {
-        report.text()
-    };
-    print(&text)?;
-    Ok(if report.findings.is_empty() {
-        Outcome::Clean
-    } else {
-        Outcome::Finding
-    })
+    match form {
+        Form::Nothing => {}
+        Form::Text => print(&report.text())?,
+        Form::Json => {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+            print(&(text + "\n"))?;
+        }
+    }
+    // Each lets a classical key exchange win, or cannot be loaded.
+    let finding = !report.findings.is_empty() && Severity::High.reaches(least);
+    Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
 fn ask(socket: &Path) -> Result<Charon, Failure> {

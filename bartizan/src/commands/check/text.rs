@@ -15,14 +15,26 @@ use super::macsec::MacsecInEffect;
 /// Writes the whole report: node by node and link by link, however many the file has.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut text = Text::default();
-    let (nodes, interfaces) = (report.nodes.0.nodes().count(), report.interfaces.0.interfaces().len());
+    let scope = report.nodes.0;
+    let (nodes, interfaces) = (scope.nodes().count(), scope.interfaces().count());
+    let nodes = match scope.node {
+        Some(node) => node.name.to_string(),
+        None => counted(nodes, "node"),
+    };
     text.line(&format!(
-        "{}: {} and {}, as in effect on {}",
+        "{}: {nodes} and {}, as in effect on {}",
         report.file,
-        counted(nodes, "node"),
         counted(interfaces, "interface"),
         report.day
     ));
+    if let Some(left_out) = &report.left_out {
+        text.line(&format!(
+            "left out: {}, {} and {} that do not concern it; without --node all is checked",
+            counted(left_out.nodes, "other node"),
+            counted(left_out.interfaces, "interface"),
+            counted(left_out.findings, "finding"),
+        ));
+    }
     let mut same = String::new();
     for interface in report.interfaces.each() {
         let mut fields = Text::default();
@@ -50,10 +62,11 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<
     }
     text.findings("note", &report.notes);
     text.findings("finding", &report.findings);
-    if report.findings.is_empty() {
-        text.line("\nno findings");
-    } else {
-        text.line(&format!("\n{}", counted(report.findings.len(), "finding")));
+    let accepted = report.findings.iter().filter(|finding| finding.accepted.is_some());
+    match (report.findings.len(), accepted.count()) {
+        (0, _) => text.line("\nno findings"),
+        (all, 0) => text.line(&format!("\n{}", counted(all, "finding"))),
+        (all, accepted) => text.line(&format!("\n{}, {accepted} of them accepted", counted(all, "finding"))),
     }
     text.write_to(out)
 }
@@ -240,7 +253,13 @@ impl Text {
 
     fn findings(&mut self, kind: &str, findings: &[Finding]) {
         for finding in findings {
-            self.line(&format!("\n{kind}: {}: {}", finding.about, finding.finding));
+            let severity = finding
+                .severity
+                .map_or_else(String::new, |severity| format!(" ({})", severity.name()));
+            self.line(&format!("\n{kind}{severity}: {}: {}", finding.about, finding.finding));
+            if let Some(acceptance) = &finding.accepted {
+                self.line(&acceptance.text());
+            }
             self.line(&format!("hint: {}", finding.hint));
         }
     }

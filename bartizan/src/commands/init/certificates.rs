@@ -59,10 +59,11 @@ pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
     let file = quoted(file);
     line(
         &mut text,
-        "# What will be in effect, and what is wrong with a node's files.",
+        "# What is wrong with a node or its files: nothing is printed where all is well.",
     );
     for node in deployment.nodes() {
-        line(&mut text, &format!("bartizan check {file} --node {}", node.name));
+        let check = format!("bartizan check {file} --node {}", node.name);
+        line(&mut text, &format!("{check} --quiet || {check}"));
     }
     line(&mut text, "# On each node, with its own name:");
     let with_ledger = |node: &Node| {

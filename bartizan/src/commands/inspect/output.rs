@@ -7,18 +7,17 @@ use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour, counted, printable};
 use bartizan_inspect::{Finding, Report, coverage_csv, json};
 
+use serde::Serialize;
+
 use super::Args;
+use super::accepted::{Facts, Settled};
 use crate::output::is_coloured;
+use crate::table;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
 pub(crate) fn width() -> usize {
     const PIPED: usize = 80;
-    let reported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size::terminal_size_of(std::io::stdout());
-    reported
-        .or_else(|| terminal().map(|(width, _)| usize::from(width.0)))
-        .filter(|width| *width > 0)
-        .unwrap_or(PIPED)
+    table::columns().unwrap_or(PIPED)
 }
 
 /// Limits of a report's evidence, as the bill of materials states them.
@@ -30,11 +29,21 @@ pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
     })
 }
 
+/// The reports, and what of them is accepted.
+#[derive(Serialize)]
+struct Document<Reports: Serialize> {
+    #[serde(flatten)]
+    document: Reports,
+    #[serde(flatten)]
+    settled: Option<Facts>,
+}
+
 /// Writes the reports to what standard output is.
 pub(crate) fn show(
     args: &Args,
     reports: &[Report],
     deployment: Option<&Deployment>,
+    settled: &Settled<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if args.json {
@@ -42,7 +51,11 @@ pub(crate) fn show(
             true => Layout::Indented,
             false => Layout::Compact,
         };
-        json::write(reports, layout, &mut io::BufWriter::new(out))
+        let document = Document {
+            document: json::document(reports),
+            settled: settled.facts(reports),
+        };
+        json::write(&document, layout, &mut io::BufWriter::new(out))
     } else if args.coverage {
         coverage_csv::write(reports, &mut io::BufWriter::new(out))
     } else {
@@ -55,7 +68,7 @@ pub(crate) fn show(
         let each = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour, width()));
-        let tables = joint.into_iter().chain(each);
+        let tables = joint.into_iter().chain(each).chain(settled.text(reports));
         out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     }
 }

@@ -5,13 +5,28 @@ use bartizan_inspect::Report;
 use bartizan_inspect::text::counted;
 use bartizan_page::network::{Answer, Reported, Survey, Unseen, survey_html};
 
+use super::accepted::Settled;
+use crate::commands::accept::Acceptance;
+
 /// All reports as one page.
-pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>) -> String {
-    let surveys: Vec<Survey<'_>> = reports.iter().map(|report| survey(report, deployment)).collect();
+pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>, settled: &Settled<'_>) -> String {
+    let of_reports = reports.iter().zip(&settled.acceptances);
+    let surveys = of_reports.map(|(report, acceptances)| survey(report, deployment, acceptances));
+    let mut surveys: Vec<Survey<'_>> = surveys.collect();
+    if let Some(first) = surveys.first_mut() {
+        let faults = settled.faults.iter();
+        first.notes.extend(faults.map(|fault| {
+            let severity = fault.severity.name();
+            format!(
+                "finding ({severity}): {}: {}; {}",
+                fault.about, fault.finding, fault.hint
+            )
+        }));
+    }
     survey_html(&surveys)
 }
 
-fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>) -> Survey<'a> {
+fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>, acceptances: &[Option<Acceptance>]) -> Survey<'a> {
     let totals = report.totals();
     let listed = deployment.map_or(&[][..], Deployment::interfaces);
     let unseen = report.network().unseen.iter().filter_map(|&place| listed.get(place));
@@ -33,12 +48,14 @@ fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>) -> Survey<'a>
         findings: report
             .findings()
             .into_iter()
-            .map(|finding| Reported {
+            .zip(acceptances)
+            .map(|(finding, acceptance)| Reported {
                 severity: finding.severity().name(),
                 remedy: finding.remedy,
                 concern: finding.concern.name(),
                 words: format!("{}: {}", counted(finding.count, finding.unit), finding.because),
                 example: finding.example,
+                accepted: acceptance.as_ref().map(Acceptance::text),
             })
             .collect(),
         notes: report.notes(),

@@ -7,11 +7,12 @@ use bartizan_inspect::{Finding, Report, Severity};
 use bartizan_posture::Concern;
 use serde_json::json;
 
+use super::accepted::Settled;
 use crate::Failure;
 use crate::commands::sarif::{Found, Level, Rule, document};
 
 /// The findings of all reports.
-pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
+pub(super) fn render(reports: &[Report], settled: &Settled<'_>) -> Result<String, Failure> {
     let rules = Concern::ALL.map(|concern| Rule {
         id: concern.name().replace(' ', "-"),
         sentence: concern.sentence(),
@@ -21,8 +22,9 @@ pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
         .iter()
         .map(|report| (PathBuf::from(report.name()), report.findings()))
         .collect();
-    let found = of_reports.iter().flat_map(|(file, findings)| {
-        findings.iter().map(move |finding| {
+    let of_reports = of_reports.iter().zip(&settled.acceptances);
+    let found = of_reports.flat_map(|((file, findings), acceptances)| {
+        findings.iter().zip(acceptances).map(move |(finding, acceptance)| {
             let count = counted(finding.count, finding.unit);
             let remedy = &finding.remedy;
             Found {
@@ -46,8 +48,9 @@ pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
                     "command": remedy.command,
                     "frameworks": remedy.asked(),
                 }),
+                accepted: acceptance.clone(),
             }
         })
     });
-    document(&rules, &found.collect::<Vec<_>>())
+    document(rules.into(), found.collect(), settled.accepted)
 }

@@ -134,7 +134,7 @@ impl IpsecHost {
             errln!("waiting for another bartizan command");
         });
         lock.map_err(Failure::new)?
-            .ok_or_else(|| Failure::new("another bartizan command has this IKE engine and does not end"))
+            .ok_or_else(|| Failure::new("another bartizan command has this IKE engine and does not end").held())
     }
 
     /// Credentials and connections rendered for it, with the policies of today; revocation lists

@@ -55,6 +55,10 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
             Err(StartError::Taken { .. }) if answers(host) => return Ok(None),
             // It is not there yet, or goes: then the directory is free again.
             Err(StartError::Taken { .. }) if Instant::now() < deadline => thread::sleep(LOOK),
+            Err(error @ StartError::Taken { .. }) => {
+                let hint = "`bartizan status` asks it, `bartizan down` ends it";
+                return Err(Failure::new(error).hint(hint).held());
+            }
             Err(error) => {
                 return Err(Failure::new(error).hint("`bartizan doctor` says what this host has and what IPsec needs"));
             }

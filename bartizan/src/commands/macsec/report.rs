@@ -33,17 +33,26 @@ pub(super) struct Guarded {
     why: Option<String>,
     /// Frames that it dropped.
     dropped: Vec<Dropped>,
+    /// Names of the ports of an absent guard, each with true if its interface is there.
+    #[serde(skip)]
+    ports: Vec<(String, bool)>,
 }
 
 impl Guarded {
-    pub(super) fn of(guard: &Guard) -> Self {
-        let (guard, why, dropped) = match guard.state() {
+    pub(super) fn of(of: &Guard) -> Self {
+        let (guard, why, dropped) = match of.state() {
             Ok(GuardState::Installed(dropped)) => ("installed", None, dropped),
             Ok(GuardState::Damaged(why)) => ("damaged", Some(why), Vec::new()),
             Ok(GuardState::Absent) => ("absent", None, Vec::new()),
             Err(error) => ("unknown", Some(error.to_string()), Vec::new()),
         };
-        Self { guard, why, dropped }
+        let ports = if guard == "absent" { of.ports() } else { Vec::new() };
+        Self {
+            guard,
+            why,
+            dropped,
+            ports,
+        }
     }
 
     pub(super) fn text(&self) -> String {
@@ -61,11 +70,29 @@ impl Guarded {
                 format!("unencrypted frames are dropped; so far at {}", ports.join("; "))
             }
             "damaged" => format!("UNENCRYPTED FRAMES MAY PASS: {why}; `bartizan guard install` installs it anew"),
-            "absent" => {
-                "UNENCRYPTED FRAMES PASS the ports: no guard is installed; `bartizan guard install` installs it"
-                    .to_owned()
-            }
+            "absent" => self.absent(),
             _ => format!("whether unencrypted frames pass is not known: {why}"),
+        }
+    }
+
+    /// Without a guard frames pass every port that is there, and no other.
+    fn absent(&self) -> String {
+        let (there, missing): (Vec<_>, Vec<_>) = self.ports.iter().partition(|(_, is_there)| *is_there);
+        let names = |ports: &[&(String, bool)]| {
+            let names: Vec<_> = ports.iter().map(|(name, _)| name.as_str()).collect();
+            names.join(", ")
+        };
+        let missing = match missing.as_slice() {
+            [] => String::new(),
+            [one] => format!("the interface {} is missing", one.0),
+            several => format!("the interfaces {} are missing", names(several)),
+        };
+        let install = "no guard is installed; `bartizan guard install` installs it";
+        match (there.as_slice(), missing.as_str()) {
+            ([], "") => format!("UNENCRYPTED FRAMES PASS the ports: {install}"),
+            ([], missing) => format!("{missing}, so no frame passes; {install}"),
+            (there, "") => format!("UNENCRYPTED FRAMES PASS {}: {install}", names(there)),
+            (there, missing) => format!("UNENCRYPTED FRAMES PASS {}: {install}; {missing}", names(there)),
         }
     }
 }
@@ -298,5 +325,41 @@ mod tests {
         );
         assert!(text.contains("macsec0 -> ens1f0: the interface is missing"), "{text}");
         assert!(!text.contains("under the keys") && !text.contains("0 octets"), "{text}");
+    }
+
+    /// Before, frames were said to pass ports that are not there.
+    #[test]
+    fn without_a_guard_frames_pass_ports_that_are_there_and_others_are_missing() {
+        let text = |ports: &[(&str, bool)]| {
+            let ports = ports.iter().map(|(name, is_there)| ((*name).to_owned(), *is_there));
+            let guarded = Guarded {
+                guard: "absent",
+                why: None,
+                dropped: Vec::new(),
+                ports: ports.collect(),
+            };
+            guarded.text()
+        };
+        let install = "no guard is installed; `bartizan guard install` installs it";
+        for (ports, expected) in [
+            (
+                &[("ens1f0", false)][..],
+                format!("the interface ens1f0 is missing, so no frame passes; {install}"),
+            ),
+            (
+                &[("ens1f0", false), ("ens1f1", false)],
+                format!("the interfaces ens1f0, ens1f1 are missing, so no frame passes; {install}"),
+            ),
+            (
+                &[("ens1f0", true), ("ens1f1", false)],
+                format!("UNENCRYPTED FRAMES PASS ens1f0: {install}; the interface ens1f1 is missing"),
+            ),
+            (
+                &[("ens1f0", true)],
+                format!("UNENCRYPTED FRAMES PASS ens1f0: {install}"),
+            ),
+        ] {
+            assert_eq!(text(ports), expected);
+        }
     }
 }

@@ -49,6 +49,16 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     })
 }
 
+/// The lock and the socket of a node's controller.
+fn control(directory: &Path, node: &str) -> Result<Control, Failure> {
+    let control = Control::open(directory).map_err(Failure::new)?;
+    control.ok_or_else(|| {
+        Failure::new(format!("a controller of {node} runs already"))
+            .hint("`bartizan status` asks it, `bartizan down` ends it")
+            .held()
+    })
+}
+
 fn after_the_guard(
     host: &MacsecHost,
     options: &Options<'_>,
@@ -71,11 +81,7 @@ fn after_the_guard(
     } else {
         None
     };
-    let control = Control::open(&host.directory).map_err(Failure::new)?;
-    let control = control.ok_or_else(|| {
-        Failure::new(format!("a controller of {} runs already", host.node))
-            .hint("`bartizan status` asks it, `bartizan down` ends it")
-    })?;
+    let control = control(&host.directory, &host.node)?;
     let ledger = match options.ledger {
         Some(path) => Ledger::open(path, &host.node).map_err(Failure::new)?,
         None => Ledger::none(),
@@ -176,4 +182,25 @@ fn announce(host: &MacsecHost, links: &[Status], said: &mut Vec<(bool, bool)>, j
         }
     }
     *said = now;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before, the second `up` named the guard of the first as its own, and how to remove it.
+    #[test]
+    fn a_second_controller_says_nothing_of_the_guard_of_the_first() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("odu");
+        let first = control(&directory, "odu").unwrap();
+        let refused = stays(control(&directory, "odu").err().unwrap(), "odu", Kind::Macsec);
+        assert_eq!(refused.message(), "a controller of odu runs already");
+        assert!(!refused.hints().contains("guard"), "{}", refused.hints());
+        drop(first);
+        control(&directory, "odu").unwrap();
+        // Any other failure leaves a guard of this command.
+        let other = stays(Failure::new("no certificate"), "odu", Kind::Macsec);
+        assert!(other.hints().contains("the guard of odu is installed and stays"));
+    }
 }

@@ -49,12 +49,12 @@ pub enum Layout {
     Compact,
 }
 
-/// All reports as one document. It is never there as a whole: a list of connections becomes several
-/// times as large as it was.
-pub fn write(reports: &[Report], layout: Layout, out: &mut impl io::Write) -> io::Result<()> {
+/// Writes [`document`], or one that contains it. It is never there as a whole: a list of connections
+/// becomes several times as large as it was.
+pub fn write(document: &impl Serialize, layout: Layout, out: &mut impl io::Write) -> io::Result<()> {
     match layout {
-        Layout::Indented => serde_json::to_writer_pretty(&mut *out, &document(reports))?,
-        Layout::Compact => serde_json::to_writer(&mut *out, &document(reports))?,
+        Layout::Indented => serde_json::to_writer_pretty(&mut *out, document)?,
+        Layout::Compact => serde_json::to_writer(&mut *out, document)?,
     }
     writeln!(out)?;
     out.flush()
@@ -63,7 +63,7 @@ pub fn write(reports: &[Report], layout: Layout, out: &mut impl io::Write) -> io
 /// The same as text.
 pub fn render(reports: &[Report]) -> io::Result<String> {
     let mut bytes = Vec::new();
-    write(reports, Layout::Indented, &mut bytes)?;
+    write(&document(reports), Layout::Indented, &mut bytes)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 

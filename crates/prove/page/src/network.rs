@@ -68,6 +68,8 @@ pub struct Reported {
     pub words: String,
     /// The first place, where there is one.
     pub example: Option<String>,
+    /// Its acceptance by the operator: until when, and why.
+    pub accepted: Option<String>,
 }
 
 /// The page of these captures. It needs nothing else: no script, no font, no picture from anywhere, no network.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::output::{make_folder, print, replaces, write_document};
-use crate::table::{Side, Table};
+use crate::table::{Side, Table, paragraph};
 
 /// In what form.
 #[derive(Debug, clap::Args)]
@@ -67,16 +67,16 @@ pub fn text(sheet: &Sheet) -> String {
         text.push('\n');
     };
     if !sheet.answer.is_empty() {
-        line(&sheet.answer);
+        line(&paragraph(&sheet.answer, 0));
     }
     for section in &sheet.sections {
         line(&format!("\n== {}", section.heading));
         for words in &section.text {
-            line(words);
+            line(&paragraph(words, if words.starts_with("- ") { 2 } else { 0 }));
         }
         for grid in &section.tables {
             if !grid.caption.is_empty() {
-                line(&format!("\n{}", grid.caption));
+                line(&format!("\n{}", paragraph(&grid.caption, 0)));
             }
             line(table(grid).indented().trim_end());
         }
@@ -87,7 +87,9 @@ pub fn text(sheet: &Sheet) -> String {
     ] {
         if !words.is_empty() {
             line(&format!("\n== {heading}"));
-            words.iter().for_each(|words| line(&format!("  - {words}")));
+            words
+                .iter()
+                .for_each(|words| line(&paragraph(&format!("  - {words}"), 4)));
         }
     }
     text

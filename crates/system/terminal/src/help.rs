@@ -1,24 +1,33 @@
-//! The end of every help page: the exit codes, the same everywhere.
+//! The end of every help page: the exit codes, the same everywhere; and the first screen of it.
+
+mod short;
 
 use clap::Command;
+
+pub use short::{LINES, LessUsed};
 
 /// The meaning of exit code 1, by the words of a command; a command that is not listed has none.
 pub type Findings = [(&'static str, &'static str)];
 
 /// The command line with exit codes at the end of each page of a command that does something.
 #[must_use]
-pub fn with_exit_codes(command: Command, findings: &Findings) -> Command {
-    within(command, &[], findings)
+pub fn with_exit_codes(command: Command, findings: &Findings, less_used: &LessUsed) -> Command {
+    within(command, &[], findings, less_used)
 }
 
-fn within(command: Command, words: &[&str], findings: &Findings) -> Command {
+fn within(command: Command, words: &[&str], findings: &Findings, less_used: &LessUsed) -> Command {
+    let command = ended(command, words, findings, less_used);
+    short::apart(command, &words.join(" "), less_used)
+}
+
+fn ended(command: Command, words: &[&str], findings: &Findings, less_used: &LessUsed) -> Command {
     let names: Vec<_> = command
         .get_subcommands()
         .map(|below| below.get_name().to_owned())
         .collect();
     let mut command = names.iter().fold(command, |command, name| {
         let words: Vec<_> = words.iter().copied().chain([name.as_str()]).collect();
-        command.mut_subcommand(name, |below| within(below, &words, findings))
+        command.mut_subcommand(name, |below| within(below, &words, findings, less_used))
     });
     if let Some(text) = command.get_after_help().map(|text| pasted(&text.to_string())) {
         command = command.after_help(text);
@@ -135,7 +144,8 @@ fn parts(command: &str) -> Vec<String> {
 /// a pipe, a redirection or a remark is left out. For tests, which parse them.
 #[must_use]
 pub fn examples(command: &Command) -> Vec<Vec<String>> {
-    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().or(command.get_after_help());
+    let text = after.map(ToString::to_string).unwrap_or_default();
     // A continued line is one line.
     let mut parts = text.split("\\\n");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -189,7 +199,7 @@ mod tests {
             bartizan check core.yaml --interfaces --budget --distance 20km\n\n\
             The key never leaves this host.";
         assert_eq!(pasted(text), page);
-        let command = with_exit_codes(Command::new("bartizan").after_help(text), &[]);
+        let command = with_exit_codes(Command::new("bartizan").after_help(text), &[], &[]);
         assert_eq!(pasted(page), page);
         let lines = examples(&command);
         assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [3, 12, 7]);

@@ -49,7 +49,8 @@ pub fn complete(mut command: Command, shell: Shell) -> Result<Outcome, Failure> 
 
 /// The page of one command, and the name of its file.
 fn page(command: clap::Command) -> io::Result<(String, Vec<u8>)> {
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().or(command.get_after_help());
+    let after = after.map(ToString::to_string).unwrap_or_default();
     let has_commands = command.has_subcommands();
     // No date: the same sources give the same bytes.
     let man = Man::new(command)

@@ -19,6 +19,7 @@ pub struct Failure {
     message: String,
     hints: Vec<String>,
     usage: bool,
+    held: bool,
 }
 
 impl Failure {
@@ -28,6 +29,7 @@ impl Failure {
             message: message.to_string(),
             hints: Vec::new(),
             usage: false,
+            held: false,
         }
     }
 
@@ -37,6 +39,18 @@ impl Failure {
             usage: true,
             ..Self::new(message)
         }
+    }
+
+    /// The same, as the failure to take what another command of this program holds.
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self { held: true, ..self }
+    }
+
+    /// Returns true if another command of this program holds what this one needs.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.held
     }
 
     /// The same with one more hint.

@@ -7,6 +7,8 @@ use bartizan_budget::network::{
 };
 use bartizan_page::sheet::{Field, Grid, Section, Tone};
 
+use crate::commands::accept::{Acceptance, Fault};
+
 /// Table 1 of the paper next to what was read in the standards.
 pub(super) fn table_1() -> Section {
     let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
@@ -23,6 +25,7 @@ pub(super) fn table_1() -> Section {
 /// Counts findings by severity.
 pub(super) fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
     let severities = [
+        (Severity::Critical, "critical"),
         (Severity::High, "high"),
         (Severity::Medium, "medium"),
         (Severity::Low, "low"),
@@ -98,6 +101,7 @@ pub(super) fn findings(concerns: &[Concern]) -> Section {
     let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
     for concern in concerns {
         let (words, tone) = match concern.severity {
+            Severity::Critical => ("critical", Tone::Bad),
             Severity::High => ("high", Tone::Bad),
             Severity::Medium => ("medium", Tone::Plain),
             Severity::Low => ("low", Tone::Faint),
@@ -111,6 +115,27 @@ pub(super) fn findings(concerns: &[Concern]) -> Section {
         ]);
     }
     section.tables.push(grid);
+    section
+}
+
+/// Accepted findings, and faults of the file that accepts them.
+pub(super) fn accepted(concerns: &[Concern], acceptances: &[Option<Acceptance>], faults: &[Fault]) -> Section {
+    let accepted = concerns.iter().zip(acceptances);
+    let accepted = accepted.filter_map(|(concern, acceptance)| Some((concern, acceptance.as_ref()?)));
+    let lines: Vec<_> = accepted
+        .map(|(concern, acceptance)| format!("{}: {}: {}", concern.about, concern.finding, acceptance.text()))
+        .collect();
+    let mut section = Section::new("accepted findings");
+    section.text.push(format!("{} of {}.", lines.len(), concerns.len()));
+    section.text.extend(lines);
+    let faults = faults.iter().map(|fault| {
+        let severity = fault.severity.name();
+        format!(
+            "Finding ({severity}): {}: {}; {}.",
+            fault.about, fault.finding, fault.hint
+        )
+    });
+    section.text.extend(faults);
     section
 }
 

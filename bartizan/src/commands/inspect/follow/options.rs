@@ -8,11 +8,12 @@ use super::delivery_options::DeliveryArgs;
 /// Options for packets that still come.
 #[derive(clap::Args)]
 pub(in super::super) struct FollowArgs {
-    /// Capture on this interface instead of reading files, until Ctrl-C; may be given more than once
+    /// Capture on this interface, and read no files; until Ctrl-C, and may be given more than once
     #[arg(long, value_name = "IF", conflicts_with_all = ["files", "timing"])]
     pub(in super::super) interface: Vec<String>,
 
-    /// Report what becomes of each link as it happens, of interfaces or of files that still grow (docs/follow.md)
+    /// Report what becomes of each link while it does; of interfaces or of files that still grow
+    /// (docs/follow.md)
     #[arg(long, conflicts_with_all = ["timing", "all"])]
     pub(in super::super) follow: bool,
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
 use bartizan_follow::delivery::Delivery;
@@ -27,6 +27,7 @@ use bartizan_page::cbom::Inventory;
 use bartizan_posture::Ledgers;
 
 use super::options::FollowArgs;
+use crate::commands::accept::Accepted;
 use crate::commands::bind;
 use crate::commands::deployment_file;
 use crate::commands::inspect::Args;
@@ -58,6 +59,7 @@ bartizan_registry::named! {
 pub(super) struct Run<'a> {
     args: &'a Args,
     deployment: Option<&'a Deployment>,
+    accepted: Accepted,
     ledgers: Ledgers,
     keys: Arc<Keyring>,
     pub(super) growing: GrowingLedgers,
@@ -96,6 +98,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
+    let accepted = Accepted::read(args.accept.as_deref(), SystemTime::now())?;
     let mut growing = GrowingLedgers::open(&folder::ledgers(&args.ledger)?)?;
     let mut ledgers = Ledgers::default();
     while growing.read_on(&mut ledgers) {}
@@ -132,6 +135,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let run = Run {
         args,
         deployment: deployment.as_ref(),
+        accepted,
         ledgers,
         keys,
         growing,

@@ -232,7 +232,7 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
         };
         concerns.push(concern(
             Rule::Unprotected,
-            Severity::High,
+            Severity::Critical,
             finding,
             format!("write `with: {with}`"),
             asked.clause,
@@ -302,19 +302,19 @@ fn quantum(link: &Link) -> Vec<Concern> {
     match link.recording {
         Given::Classical => concerns.push(concern(
             Rule::Recording,
-            Severity::Medium,
+            Severity::High,
             "negotiates classical key exchanges alone: harvest now, decrypt later",
             "write `policy: hybrid`",
         )),
         Given::Either => concerns.push(concern(
             Rule::Recording,
-            Severity::Medium,
+            Severity::High,
             "lets a peer negotiate a classical key exchange: harvest now, decrypt later",
             "write `policy: hybrid` as soon as both ends speak it",
         )),
         Given::Unknown => concerns.push(concern(
             Rule::Recording,
-            Severity::Low,
+            Severity::Medium,
             "is left to MACsec, and the file names no ports: nothing here sets it up, and it is as safe as its keys",
             "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture and by its keys what protects the link",
         )),
@@ -323,7 +323,7 @@ fn quantum(link: &Link) -> Vec<Concern> {
     match link.forgery {
         Given::Classical | Given::Either => concerns.push(concern(
             Rule::Forgery,
-            Severity::Low,
+            Severity::Medium,
             "accepts classical signatures: who has a quantum computer later can pass for an end",
             "accept ML-DSA alone as soon as both ends sign with it; no release of strongSwan does",
         )),

@@ -7,12 +7,14 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// An attacker on the path reads or changes it today, or a requirement is not met.
+    /// An attacker on the path reads or changes it today.
+    Critical,
+    /// An attacker who records today reads it later with a quantum computer.
     High,
-    /// An attacker who records today reads it later with a quantum computer; or a budget is
-    /// exceeded.
+    /// An attacker with a quantum computer forges it later, nothing shows that it is safe, another
+    /// protocol protects it than the standard names, or a budget is exceeded.
     Medium,
-    /// An attacker with a quantum computer forges it later; or a point to check.
+    /// A point to check.
     Low,
 }
 

@@ -47,6 +47,15 @@ impl Guard {
         }
     }
 
+    /// Names of the ports, each with true if its interface is there.
+    #[must_use]
+    pub fn ports(&self) -> Vec<(String, bool)> {
+        let ports = self.ports.iter().zip(self.places());
+        ports
+            .map(|(port, place)| (port.name.clone(), !place.is_empty()))
+            .collect()
+    }
+
     /// Ports that are not there and whose names no rule has: frames would pass them when they come.
     ///
     /// # Errors

@@ -155,7 +155,7 @@ fn findings(title: &str, reported: &[Reported]) -> Markup {
             div.findings {
                 h3 { (title) }
                 ul { @for one in reported.iter().take(FINDINGS) {
-                    li { b { (one.severity) ", " (one.concern) } " — " (coded(&one.words)) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
+                    li { b { (one.severity) ", " (one.concern) } " — " (coded(&one.words)) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } @if let Some(accepted) = &one.accepted { br; span.places { (accepted) } } }
                 } }
                 @if reported.len() > FINDINGS { p.meta { (reported.len() - FINDINGS) " further ones are in the JSON." } }
             }

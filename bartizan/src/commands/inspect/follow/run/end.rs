@@ -46,7 +46,14 @@ impl Run<'_> {
         let mut reports: Vec<Report> = reports.collect();
         let mut failures = self.failures;
         // A failure to write the page must not cost the report, which cannot be made again.
-        failures.extend(conclude(self.args, &mut reports, inventory.as_ref(), self.deployment).err());
+        let (settled, written) = conclude(
+            self.args,
+            &mut reports,
+            inventory.as_ref(),
+            self.deployment,
+            &self.accepted,
+        );
+        failures.extend(written.err());
         let at = since_1970();
         if let Some(teller) = &mut self.teller {
             let sequence = teller.advance();
@@ -56,8 +63,14 @@ impl Run<'_> {
         }
         let shown = match (&mut self.teller, self.args.json) {
             (Some(teller), true) => teller.report(&json::document(&reports), at),
-            (Some(teller), false) => teller.put(|out| show(self.args, &reports, self.deployment, out)),
-            (None, _) => said(show(self.args, &reports, self.deployment, &mut io::stdout().lock())),
+            (Some(teller), false) => teller.put(|out| show(self.args, &reports, self.deployment, &settled, out)),
+            (None, _) => said(show(
+                self.args,
+                &reports,
+                self.deployment,
+                &settled,
+                &mut io::stdout().lock(),
+            )),
         };
         let stalled = self.teller.as_ref().and_then(EventWriter::left);
         if let Some(left) = self.delivery.and_then(Delivery::finish) {
@@ -70,7 +83,7 @@ impl Run<'_> {
         }
         let finding = match self.teller {
             Some(_) => !open_findings.is_empty(),
-            None => reports.iter().any(|report| !report.findings().is_empty()),
+            None => settled.finds(&reports, self.args.fail_on),
         };
         Ok(if finding { Outcome::Finding } else { Outcome::Clean })
     }

@@ -1,0 +1,71 @@
+//! Remarks on a deployment, without a fault.
+
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, InterfaceKind, Node, Path, Route};
+
+use super::findings::Finding;
+use super::ipsec::{self, Engines};
+use super::scope::Scope;
+
+/// Returns remarks without a fault.
+pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
+    let deployment = scope.deployment;
+    let of_link = |interface| ipsec::notes(interface, Engines::of(deployment, interface), now);
+    let mut notes: Vec<_> = scope.interfaces().flat_map(of_link).collect();
+    for node in scope.nodes() {
+        let name = node.name.as_str();
+        if deployment.joining(name).is_empty() {
+            let hint = "add it to `interfaces`, or remove it";
+            notes.push(Finding::new(
+                format!("nodes.{name}"),
+                "no interface joins it to another node",
+                hint,
+            ));
+        }
+        let Some(sidecar) = &node.sidecar else { continue };
+        for (index, outbound) in sidecar.outbound.iter().enumerate() {
+            if outbound.path == Path::Splice {
+                notes.extend(http_as_it_is(deployment, node, index));
+            }
+            if !outbound.listen.ip().is_loopback() {
+                notes.push(Finding::new(
+                    format!("nodes.{name}.sidecar.outbound[{index}]"),
+                    format!(
+                        "takes requests in plaintext at {}, from beyond this host",
+                        outbound.listen
+                    ),
+                    "listen on loopback where the network function is on the same host",
+                ));
+            }
+        }
+        if let Some(admin) = sidecar.admin.filter(|admin| !admin.ip().is_loopback()) {
+            notes.push(Finding::new(
+                format!("nodes.{name}.sidecar.admin"),
+                format!("serves metrics and state in plaintext at {admin}"),
+                "loopback, or a management network, is the place for it",
+            ));
+        }
+    }
+    notes
+}
+
+/// A listener that copies requests to a peer with TLS of its own, which read `http` then.
+fn http_as_it_is(deployment: &Deployment, node: &Node, index: usize) -> Option<Finding> {
+    let outbound = node.sidecar.as_ref()?.outbound.get(index)?;
+    let led_to = |peer: &Node, kind: InterfaceKind| match &outbound.route {
+        Route::To(to) => *to == peer.name && outbound.interface.is_none_or(|own| own == kind),
+        _ => outbound.interface.is_none_or(|own| own == kind),
+    };
+    // O1 is NETCONF, over TLS without HTTP (RFC 7589).
+    let is_http = |kind| kind != InterfaceKind::O1;
+    let mut peers = deployment.sidecar_peers(node.name.as_str());
+    let (peer, interface) = peers
+        .find(|(peer, interface)| peer.tls.is_some() && is_http(interface.kind) && led_to(peer, interface.kind))?;
+    let (peer, kind) = (&peer.name, interface.kind.name());
+    Some(Finding::new(
+        format!("nodes.{}.sidecar.outbound[{index}].path", node.name),
+        format!("copies bytes: requests of {kind} to {peer}, which has TLS of its own, keep `:scheme http`"),
+        "write `path: http2`: requests to such a peer then have `:scheme https`",
+    ))
+}
