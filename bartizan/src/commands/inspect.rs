@@ -2,6 +2,7 @@
 
 mod accepted;
 mod diff;
+mod documents;
 mod follow;
 mod oscal;
 mod output;
@@ -19,14 +20,14 @@ use bartizan_follow::distinct::Distinct;
 use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
 use bartizan_inspect::{Detail, Report, Shares, reads};
-use bartizan_page::cbom::{Inventory, Version};
+use bartizan_page::cbom::Inventory;
 
 use self::accepted::Settled;
 pub(super) use self::output::width;
 use super::accept::Accepted;
 use super::deployment_file;
 use super::severity::Severity;
-use crate::output::{print, said, write_document};
+use crate::output::{print, said};
 use crate::{Failure, Outcome};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -315,44 +316,8 @@ fn conclude<'a>(
         report.not_seen(unseen.clone().unwrap_or_default());
     }
     let settled = Settled::of(reports, accepted);
-    let written = write_documents(args, reports, inventory, deployment, &settled);
+    let written = documents::write(args, reports, inventory, deployment, &settled);
     (settled, written)
-}
-
-fn write_documents(
-    args: &Args,
-    reports: &[Report],
-    inventory: Option<&Inventory>,
-    deployment: Option<&Deployment>,
-    settled: &Settled<'_>,
-) -> Result<(), Failure> {
-    let outputs = [&args.cbom, &args.html, &args.sarif, &args.oscal];
-    let mut outputs: Vec<_> = outputs.into_iter().flatten().collect();
-    outputs.sort();
-    if let Some(pair) = outputs.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(
-            Failure::usage(format!("two documents are to be written to {}", pair[0].display()))
-                .hint("give each a file of its own"),
-        );
-    }
-    if let (Some(path), Some(inventory)) = (&args.cbom, inventory) {
-        let version = match args.cbom_version.as_deref() {
-            Some("1.6") => Version::V1_6,
-            _ => Version::V1_7,
-        };
-        let limits = reports.iter().flat_map(output::limits);
-        write_document(path, &format!("{:#}\n", version.write(inventory.document(limits))))?;
-    }
-    if let Some(path) = &args.html {
-        write_document(path, &page::render(reports, deployment, settled))?;
-    }
-    if let Some(path) = &args.sarif {
-        write_document(path, &sarif::render(reports, settled)?)?;
-    }
-    if let Some(path) = &args.oscal {
-        write_document(path, &oscal::render(reports, SystemTime::now())?)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
              \"connections\":{connections},\"answers\":{answers},\"inspect\":"
         ))?;
         said(match report.as_ref() {
-            Some(report) => json::write(std::slice::from_ref(report), Layout::Compact, &mut out),
+            Some(report) => json::write(&json::document(std::slice::from_ref(report)), Layout::Compact, &mut out),
             None => write!(out, "null"),
         })?;
         said(writeln!(out, "}}"))?;
