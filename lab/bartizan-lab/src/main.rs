@@ -40,12 +40,23 @@ const FINDINGS: &help::Findings = &[
 ];
 
 /// Options that `-h` leaves out; `--help` has them.
-const LESS_USED: &help::LessUsed = &[("plan capacity", NETWORK), ("plan storm", NETWORK)];
-
-/// Those of a network that is planned.
-const NETWORK: &str = "cost-factor site-rate gateway-rate resumption timers retry retry-jitter cookies-from queue dead-peer \
-                       rekey-child rekey-ike reconnect renew fetch-crl crl-entries horizon cost engine-cost scale \
-                       scale-source seed";
+const LESS_USED: &help::LessUsed = &[
+    ("bench hostile", "binary seed"),
+    ("bench inspect", "tshark seed write binary compare-with"),
+    ("bench sidecar", "placement binary compare-with seed"),
+    (
+        "plan capacity",
+        "loss cost-factor site-rate gateway-rate engine resumption timers retry retry-jitter cookies-from queue dead-peer \
+         rekey-child rekey-ike reconnect renew fetch-crl crl-entries horizon cost engine-cost scale scale-source seed",
+    ),
+    (
+        "plan storm",
+        "loss cost-factor site-rate gateway-rate engine resumption timers retry retry-jitter cookies-from queue dead-peer \
+         rekey-child rekey-ike reconnect renew fetch-crl crl-entries horizon cost engine-cost scale scale-source part \
+         html svg",
+    ),
+    ("run", "seed controls target target-ca binary"),
+];
 
 /// The laboratory of Bartizan: experiments, measurements, simulations and their reports.
 #[derive(Parser)]
@@ -77,6 +88,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
     };
+    table::fit_columns();
     outcome::report(match cli.command {
         Command::Lab(command) => commands::lab::run(command),
         Command::Bench(args) => commands::bench::run(args),
@@ -88,7 +100,6 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-    table::fit_columns();
 mod tests {
     use super::*;
 

@@ -295,3 +295,42 @@ fn absurd_input_is_refused_with_the_bound_and_the_flag() {
         assert!(output.stdout.is_empty(), "{arguments}");
     }
 }
+
+/// Before, measured times could be replaced by a factor or a record alone.
+#[test]
+fn a_set_up_that_the_user_measured_takes_the_place_of_the_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = "x25519-ke1_mlkem768/ml-dsa-65";
+    let capacity = |more: &[&str]| {
+        let output = plan(folder.path(), &[&["capacity", "--json"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let row = |report: &Value, place: usize| report["rows"][place].clone();
+    let one = ["--suite", suite];
+    let by_record = row(&capacity(&one), 0);
+    let by_user = row(&capacity(&[&one[..], &["--handshake", "0.8ms"]].concat()), 0);
+    let double = row(&capacity(&[&one[..], &["--handshake", "1.6ms"]].concat()), 0);
+    let all_at_once = |row: &Value| row["all_at_once_s"].as_f64();
+    assert_ne!(all_at_once(&by_record), all_at_once(&by_user));
+    let ratio = all_at_once(&double).unwrap() / all_at_once(&by_user).unwrap();
+    assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
+    let words = by_user["sources"].to_string();
+    assert!(
+        words.contains("0.8 ms of the gateway's processor by --handshake"),
+        "{words}"
+    );
+    // Of several suites one alone changes, and a time without a suite is refused.
+    let two = ["--suite", "x25519/ecdsa-p256,x25519-ke1_mlkem768/ml-dsa-65"];
+    let named = format!("{suite}=0.8ms");
+    let (plain, changed) = (capacity(&two), capacity(&[&two[..], &["--handshake", &named]].concat()));
+    assert_eq!(row(&plain, 0), row(&changed, 0));
+    assert_eq!(row(&changed, 1)["erlangs"], by_user["erlangs"]);
+    for wrong in ["0.8ms", "mlkem768/ml-dsa-65=0.8ms", "0s", "soon"] {
+        let output = plan(
+            folder.path(),
+            &[&["capacity"], &two[..], &["--handshake", wrong]].concat(),
+        );
+        assert_eq!(output.status.code(), Some(64), "{wrong}");
+    }
+}

@@ -4,6 +4,7 @@ mod calibrate;
 mod capacity;
 mod costs;
 mod engines;
+mod handshake;
 mod measured;
 mod merge;
 mod network;

@@ -35,6 +35,7 @@ const SITES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 #[command(after_help = "Examples:\n  \
     bartizan plan capacity --sites 50000 --gateways 200 --cores 8\n  \
     bartizan plan capacity --sites 50000 --gateways 200 --cost-factor 0.8..1.3 --out plan\n  \
+    bartizan plan capacity --suite x25519-ke1_mlkem768/ml-dsa-65 --handshake 0.8ms\n  \
     bartizan plan capacity --sites 50000 --gateways 20 --dead-peer 10s --target 40% --json")]
 pub(crate) struct Args {
     /// Share of a gateway's cores that may be busy when nothing happens

@@ -10,6 +10,7 @@ use bartizan_simulation::simulation::{Network, Scenario, ScenarioError, Steady, 
 use bartizan_simulation::storm::{Range, Variant};
 
 use super::costs::Costs;
+use super::handshake::{self, Handshake};
 use crate::Failure;
 
 /// Two values, `A..B`, or one that stands for both.
@@ -102,6 +103,10 @@ pub(super) struct NetworkArgs {
     /// ML-DSA]
     #[arg(long, value_name = "SUITE,...", value_delimiter = ',')]
     suite: Vec<String>,
+    /// Processor time of the gateway for a whole set-up, as you measured it, in place of the
+    /// record's; for one of several suites SUITE=TIME, may be repeated
+    #[arg(long, value_name = "[SUITE=]TIME", conflicts_with = "scale")]
+    handshake: Vec<Handshake>,
     /// Compare each suite without and with sessions that are resumed (engine bartizan)
     #[arg(long)]
     resumption: bool,
@@ -203,7 +208,8 @@ impl NetworkArgs {
         }
     }
 
-    fn suites(&self) -> Result<Vec<Suite>, Failure> {
+    /// The suites, each with the text that gives it.
+    fn suites(&self) -> Result<Vec<(&str, Suite)>, Failure> {
         let engine = Engine::named(&self.engine).map_err(Failure::usage)?;
         if self.resumption && engine == Engine::StrongSwan {
             return Err(
@@ -219,7 +225,9 @@ impl NetworkArgs {
             [] => default.to_vec(),
             asked => asked.iter().map(String::as_str).collect(),
         };
-        let suite = |text: &str| {
+        handshake::fit(&self.handshake, &asked)?;
+        let suite = |text| {
+            let text: &str = text;
             let mut words = text.split('/');
             let wrong = || Failure::usage(format!("suite {text}: write KEY-EXCHANGE/AUTHENTICATION[/CHAIN]"));
             let (Some(key_exchange), Some(authentication)) = (words.next(), words.next()) else {
@@ -229,14 +237,15 @@ impl NetworkArgs {
             if words.next().is_some() {
                 return Err(wrong());
             }
-            Ok(Suite {
+            let suite = Suite {
                 engine,
                 key_exchange: key_exchange.to_owned(),
                 authentication: Authentication::named(authentication)
                     .map_err(|error| Failure::usage(format!("suite {text}: {error}")))?,
                 chain,
                 resumes: false,
-            })
+            };
+            Ok((text, suite))
         };
         let whole = asked.into_iter().map(suite).collect::<Result<Vec<_>, _>>()?;
         let resumed = |suite: &Suite| Suite {
@@ -244,7 +253,10 @@ impl NetworkArgs {
             ..suite.clone()
         };
         Ok(if self.resumption {
-            whole.iter().flat_map(|suite| [suite.clone(), resumed(suite)]).collect()
+            whole
+                .iter()
+                .flat_map(|(text, suite)| [(*text, suite.clone()), (*text, resumed(suite))])
+                .collect()
         } else {
             whole
         })
@@ -267,15 +279,18 @@ impl NetworkArgs {
             (None, _) => 0,
         };
         let suites = self.suites()?;
-        let planned = suites.iter().map(|suite| {
-            let worked = suite
+        let planned = suites.iter().map(|(text, suite)| {
+            let mut worked = suite
                 .worked(&costs.crypto, &costs.engines, entries)
                 .map_err(|error| Failure::usage(format!("{}: {error}", suite.name())))?;
-            Ok(Planned {
+            let given = handshake::replace(&self.handshake, text, &mut worked);
+            let mut planned = Planned {
                 cost_interval: worked.cost_interval,
                 memory: worked.memory.clone(),
                 variant: self.variant(suite, worked, costs, storm)?,
-            })
+            };
+            planned.variant.sources.extend(given);
+            Ok(planned)
         });
         planned.collect()
     }
