@@ -156,7 +156,6 @@ impl Asking {
     }
 
     /// The values shown so far, also once the configuration is given away.
-    #[must_use]
     pub fn watch(&self) -> impl Fn() -> Shown + use<> {
         let shown = Arc::clone(&self.shown);
         move || locked(&shown).clone()

@@ -1,6 +1,6 @@
 //! TLS over TCP.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,10 +174,16 @@ fn handshake(
     loop {
         match tls.read(&mut buffer) {
             Ok(1..) => {}
-            Err(error) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+            Err(error) if is_of_tls(&error) => {
                 return Ok((watch(), Some(error.to_string())));
             }
             Ok(0) | Err(_) => return Ok((watch(), None)),
         }
     }
+}
+
+/// Returns true if an error is one of TLS, and not of the connection below.
+fn is_of_tls(error: &io::Error) -> bool {
+    let inner = error.get_ref();
+    inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>)
 }

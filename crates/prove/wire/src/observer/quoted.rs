@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_error_is_worth_no_judgement_where_its_packet_is_followed_and_shows_no_text() {
-        let sealed: Vec<u8> = (0..400_u32).map(|place| (place * place >> 3) as u8 | 0x80).collect();
+        let sealed: Vec<u8> = (0..400_u32).map(|place| ((place * place) >> 3) as u8 | 0x80).collect();
         let text = b"subscriber imsi-208930000000001, key 001122334455 ".repeat(8);
         let icmp = DatagramProtocol::Ip(1);
         for protocol in [6, 17, 50] {

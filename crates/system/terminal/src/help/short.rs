@@ -87,9 +87,9 @@ fn first(whole: &str) -> String {
     let mut blocks = whole.split("\n\n");
     let named = |block: &&str| block.starts_with("Example");
     if let Some(block) = blocks.clone().find(named) {
-        let mut lines = block.lines().peekable();
+        let mut lines = block.lines();
         short.extend(lines.next().map(|line| format!("{line}\n")));
-        while let Some(line) = lines.next() {
+        for line in lines {
             // A remark stands above its command.
             if line.trim_start().starts_with('#') {
                 continue;

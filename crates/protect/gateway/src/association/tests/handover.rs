@@ -118,9 +118,9 @@ proptest! {
             }
         }
         pair.run();
-        for end in 0..2 {
+        for (end, sent) in sent.iter().enumerate() {
             prop_assert_eq!(pair.nodes[end].end(), None);
-            prop_assert_eq!(by_lane(&pair.functions[1 - end].messages), by_lane(&sent[end]));
+            prop_assert_eq!(by_lane(&pair.functions[1 - end].messages), by_lane(sent));
         }
     }
 
