@@ -1,10 +1,10 @@
 //! `bartizan ca crl`.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use bartizan_ledger::state;
 use bartizan_pki::{Authority, LARGEST_LISTS};
 use serde_json::json;
 
@@ -77,7 +77,7 @@ pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Resul
     if output.wants_list() {
         let file = output.destination().dir.join("ca.crl.pem");
         let mut present = Vec::new();
-        match File::open(&file) {
+        match state::open_to_read(&file) {
             Ok(open) => open.take(LARGEST_LISTS + 1).read_to_end(&mut present).map(drop),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),

@@ -1,11 +1,11 @@
 //! The certificate files of one node, held against the names and policies of the file.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{CertificateFiles, Deployment, Files, Node, day_of};
+use bartizan_ledger::state;
 use bartizan_tls::{Credentials, Endpoint, Error, Flaw, OwnCertificate, peers};
 use serde::Serialize;
 
@@ -229,7 +229,7 @@ pub(super) fn with_list_file(mut finding: Finding, crl: Option<&Path>) -> Findin
 
 /// Those of these files that cannot be opened.
 pub(super) fn unreadable<'a>(files: impl IntoIterator<Item = &'a PathBuf>, hint: &str) -> Vec<Finding> {
-    let failed = |path: &PathBuf| Some(unreadable_file(path, &File::open(path).err()?, hint));
+    let failed = |path: &PathBuf| Some(unreadable_file(path, &state::open_to_read(path).err()?, hint));
     files.into_iter().filter_map(failed).collect()
 }
 

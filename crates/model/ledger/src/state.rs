@@ -1,4 +1,5 @@
 //! Directories that hold a program's state, and the files in them: one check of owner, mode and type.
+//! Files that a program reads: one check of their type.
 //!
 //! A directory that another user owns or may write to lets that user replace keys, records and locks.
 
@@ -45,6 +46,20 @@ pub fn check_directory(dir: &Path, owner: Owner) -> io::Result<()> {
 
 const LINK: &str = "it is a symbolic link, which is not followed: give the path of the file itself";
 const NO_FILE: &str = "it is no regular file: a pipe or a device keeps nothing, give the path of a file";
+
+/// Opens a file of certificates, keys or lists, following symbolic links and without waiting on a
+/// FIFO.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        let why = "not a file: it is a directory, a pipe or a device";
+        return Err(io::Error::new(ErrorKind::InvalidInput, why));
+    }
+    Ok(file)
+}
 
 /// Opens a file of state, without following a symbolic link and without waiting on a FIFO.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -127,7 +142,13 @@ mod tests {
             let refused = open(&fifo, options).unwrap_err();
             assert!(refused.to_string().contains("no regular file"), "{refused}");
         }
+        for none in [fifo.as_path(), place.path()] {
+            let refused = open_to_read(none).unwrap_err();
+            assert!(refused.to_string().contains("not a file"), "{refused}");
+        }
         open(&target, &mut create).unwrap();
         assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o600);
+        // Volumes of Kubernetes are links.
+        open_to_read(&link).unwrap();
     }
 }

@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
+use bartizan_ledger::state;
+
 use crate::Error;
 
 /// Mark of the hidden name of a file that is written at once.
@@ -246,7 +248,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
 pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
     use std::io::Read;
 
-    let file = match File::open(path) {
+    let file = match state::open_to_read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         other => other.map_err(Error::file("read", path))?,
     };

@@ -3,12 +3,12 @@
 mod flaws;
 mod ppk;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
+use bartizan_ledger::state;
 use bartizan_pki::{
     CLOSE_KEY, Certificate, GIVE_KEY, InEffect, LARGEST_LISTS, NewestLists, NoAnchor, Older, TrustAnchors, no_key,
     open_to_everyone,
@@ -352,7 +352,7 @@ fn text(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
         source,
     };
     let mut text = Zeroizing::new(Vec::new());
-    File::open(path)
+    state::open_to_read(path)
         .map_err(read)?
         .take(LARGEST + 1)
         .read_to_end(&mut text)

@@ -1,9 +1,10 @@
 //! Reading a node's files: whole, bounded, and a key without copies left behind.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
 use std::path::Path;
 
+use bartizan_ledger::state;
 use bartizan_pki::{CLOSE_KEY, GIVE_KEY, no_key, open_to_everyone};
 use zeroize::Zeroizing;
 
@@ -35,11 +36,8 @@ fn read_whole(path: &Path) -> Result<(Zeroizing<Vec<u8>>, Metadata), Error> {
         file: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = state::open_to_read(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(unreadable(std::io::Error::other("not a file")));
-    }
     // Reserving all of it at once keeps a key from being copied about while the vector grows.
     let length = usize::try_from(metadata.len().min(LONGEST_FILE)).unwrap_or_default();
     let mut text = Zeroizing::new(Vec::with_capacity(length + 1));

@@ -1,9 +1,9 @@
 //! The file of a pre-shared key: hexadecimal digits, in as many lines as one likes.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use bartizan_ledger::state;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use zeroize::Zeroizing;
 
@@ -21,7 +21,7 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> 
     readable_by_owner_alone(path)?;
     // With room for what may be there and a byte more: one that grew would leave a copy behind.
     let mut text = Zeroizing::new(Vec::with_capacity(4 * MOST + 1));
-    File::open(path)
+    state::open_to_read(path)
         .map_err(failed)?
         .take(4 * MOST as u64 + 1)
         .read_to_end(&mut text)
