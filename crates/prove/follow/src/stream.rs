@@ -200,6 +200,7 @@ impl Stream {
                 link: LinkType(frame.link),
                 data: frame.bytes,
                 original_length: frame.length,
+                interface: 0,
             };
             self.observe(&packet, context);
         }

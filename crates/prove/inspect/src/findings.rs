@@ -6,7 +6,7 @@ use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
-use crate::remedy::{self, BUFFER, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
+use crate::remedy::{self, APART, BUFFER, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -190,6 +190,10 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
 pub(crate) const UNTAGGED: &str =
     "of LINUX_SLL2 (`tcpdump -i any`), which loses VLAN tags: networks with the same addresses look like one";
 
+/// The same where it is interfaces that are not distinguished.
+pub(crate) const MERGED: &str =
+    "between hosts that several interfaces of the capture saw: networks with the same addresses look like one";
+
 /// Reason where packets are cut.
 pub(crate) const SNAPPED: &str = "captured in part only: nothing is said of the rest";
 
@@ -197,11 +201,12 @@ pub(crate) const SNAPPED: &str = "captured in part only: nothing is said of the 
 pub(crate) const NOTHING_SEEN: &str = "nothing was seen that carries data: this capture shows nothing of any link";
 
 /// Limits of the evidence: no verdict reaches behind them.
-fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 4] {
+fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 5] {
     let totals = report.totals();
     [
         (totals.snapped, "packet", SNAPPED, WHOLE),
         (totals.untagged, "packet", UNTAGGED, TAGS),
+        (totals.merged, "packet", MERGED, APART),
         (
             report.dropped_at_capture(),
             "packet",

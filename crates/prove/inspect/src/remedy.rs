@@ -198,7 +198,7 @@ pub fn remedies() -> impl Iterator<Item = Remedy> {
     let of_holes = HoleKind::ALL.into_iter().map(of_hole);
     of_concerns
         .chain(of_holes)
-        .chain([WHOLE, NOTHING, BUFFER, TAGS, LEDGER, MEMORY, OTHERS])
+        .chain([WHOLE, NOTHING, BUFFER, TAGS, APART, LEDGER, MEMORY, OTHERS])
 }
 
 const DEPLOYMENT: &str = "the deployment file";
@@ -255,6 +255,10 @@ pub(crate) const BUFFER: Remedy = Remedy::new("capture on a host that keeps up (
 /// For frames without their VLAN tags.
 pub(crate) const TAGS: Remedy = Remedy::new("capture on a named interface, or with `-y LINUX_SLL`")
     .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+
+/// For interfaces that are read as one network.
+pub(crate) const APART: Remedy =
+    Remedy::new("capture each interface into a file of its own").run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
 
 /// For records that ledgers lost.
 pub(crate) const LEDGER: Remedy = Remedy::new("give ledgers room on their disk, and a disk that keeps up");

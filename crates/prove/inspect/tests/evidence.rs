@@ -70,6 +70,7 @@ impl Owned {
             link: self.link,
             data: &self.data,
             original_length: self.original_length,
+            interface: 0,
         }
     }
 }

@@ -56,6 +56,7 @@ fn a_classical_link_of_one_vlan_is_no_downgrade_of_a_safe_one_with_the_same_addr
                 link: LinkType::ETHERNET,
                 data,
                 original_length: data.len() as u32,
+                interface: 0,
             };
             observer.observe(&packet, &mut viewing);
         }

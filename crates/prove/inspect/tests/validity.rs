@@ -202,6 +202,37 @@ fn cooked_frames_of_version_two_have_lost_their_tags_and_that_is_a_finding() {
     assert_eq!(kept.report.network().links.len(), 2);
 }
 
+/// The same two networks, each at an interface of its own of one pcapng.
+#[test]
+fn hosts_that_several_interfaces_saw_may_be_of_two_networks_and_that_is_a_finding() {
+    let block = |kind: u32, mut body: Vec<u8>| {
+        body.resize(body.len().next_multiple_of(4), 0);
+        let length = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, &body, &length].concat()
+    };
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let file = |of_packet: fn(u16) -> u32| {
+        let mut file = block(0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+        (0..2).for_each(|_| file.extend(block(1, words(&[1, 0]))));
+        for packet in packets(include_bytes!("data/vlan-two-networks-ethernet.pcap")) {
+            // Behind the addresses: the tag, which is taken out.
+            let tag = u16::from_be_bytes([packet.data[14], packet.data[15]]);
+            let frame = [&packet.data[..12], &packet.data[16..]].concat();
+            let length = frame.len() as u32;
+            file.extend(block(
+                6,
+                [words(&[of_packet(tag), 0, 0, length, length]), frame].concat(),
+            ));
+        }
+        file
+    };
+    let inspected = |file: &[u8]| Answered::of(file, &Known::nothing());
+    let apart = inspected(&file(|tag| u32::from(tag != 10)));
+    assert!(limited(&apart, "several interfaces of the capture"));
+    let one = inspected(&file(|_| 1));
+    assert!(!limited(&one, "several interfaces of the capture"));
+}
+
 #[test]
 fn a_fragment_behind_a_payload_in_plaintext_is_read_and_its_room_is_not_that_of_the_plaintext() {
     let answered = inspected!("ike-intermediate-clear-payload");

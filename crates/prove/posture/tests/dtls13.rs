@@ -164,6 +164,7 @@ fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
                 link: LinkType::RAW,
                 data: &packet,
                 original_length: total.into(),
+                interface: 0,
             },
             &mut sink,
         );

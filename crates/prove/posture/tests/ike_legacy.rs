@@ -37,6 +37,7 @@ fn judge(messages: &[(bool, Vec<u8>)]) -> JudgedIkeSa {
             link: LinkType::RAW,
             data: &packet,
             original_length: packet.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut gathered);
     }

@@ -144,6 +144,7 @@ fn unnamed_services_between_two_hosts_are_a_link_each() {
             link: LinkType::RAW,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut gathered);
     }

@@ -563,6 +563,7 @@ fn datagrams_of_a_socks_relay_are_an_unproven_link_with_their_ends_and_bytes() {
             link: LinkType::RAW,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut gathered);
     }
@@ -616,6 +617,7 @@ fn listed(before: Vec<(Side, Vec<u8>)>, file: &str) -> bartizan_posture::Network
             link: LinkType::RAW,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut gathered);
     }

@@ -57,6 +57,7 @@ fn network(frames: &[Vec<u8>]) -> (Network, Totals) {
             link: LinkType::ETHERNET,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut gathered);
     }

@@ -73,6 +73,7 @@ impl Tape {
                 link: LinkType::RAW,
                 data,
                 original_length: data.len() as u32,
+                interface: 0,
             }));
         }
     }

@@ -29,6 +29,8 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
     /// Bytes the frame had on the wire.
     pub original_length: u32,
+    /// Number of the interface that saw it, from 1, where a capture describes several; else 0.
+    pub interface: u32,
 }
 
 /// A malformed or truncated capture. Packets read before the error are good.
@@ -126,6 +128,7 @@ struct Record {
     link: LinkType,
     data: Range<usize>,
     original_length: u32,
+    interface: u32,
 }
 
 /// A record or block that was stepped over, and its place in the buffer.
@@ -246,6 +249,7 @@ impl CaptureReader {
             link: record.link,
             data: &self.buffer[start + record.data.start..start + record.data.end],
             original_length: record.original_length,
+            interface: record.interface,
         }
     }
 

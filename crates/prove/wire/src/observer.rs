@@ -7,6 +7,7 @@ mod datagrams;
 mod demux;
 mod flow;
 mod halves;
+mod interfaces;
 mod ipsec;
 mod keyed;
 mod live;
@@ -37,6 +38,7 @@ pub use counted::Before;
 use datagrams::Datagrams;
 use flow::Flow;
 use halves::Halves;
+use interfaces::Interfaces;
 use ipsec::Ipsec;
 use keyed::Table;
 pub use live::Holding;
@@ -167,6 +169,9 @@ pub struct Totals {
     pub snapped: u64,
     /// Packets of LINUX_SLL2, whose outer VLAN tag was lost before they were written.
     pub untagged: u64,
+    /// Packets between hosts that several interfaces of the capture saw: two networks with the same
+    /// addresses look like one.
+    pub merged: u64,
     /// TCP segments.
     pub segments: u64,
     /// Connections begun.
@@ -213,6 +218,7 @@ pub struct Observer {
     budget: Budget,
     fragments: Fragments,
     paths: Paths,
+    interfaces: Interfaces,
     /// The tags and tunnels of the packet at hand.
     layers: Vec<Layer>,
     associations: Associations,
@@ -240,6 +246,7 @@ impl Observer {
             budget: Budget::new(limits.held_bytes),
             fragments: Fragments::new(limits.fragments),
             paths: Paths::default(),
+            interfaces: Interfaces::default(),
             layers: Vec::new(),
             associations: Associations::default(),
             ipsec: Ipsec::default(),

@@ -54,6 +54,7 @@ fn observe_with(limits: Limits, packets: &[Owned]) -> (Vec<Connection>, Totals) 
             link: packet.link,
             data: &packet.data,
             original_length: packet.original_length,
+            interface: 0,
         };
         observer.packet(&packet, |connection| connections.push(connection));
     }

@@ -42,6 +42,7 @@ fn observe(
             link: LinkType::ETHERNET,
             data: &data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut seen);
     }
@@ -180,6 +181,7 @@ fn overlapping_networks_do_not_share_connections() {
                 link: LinkType::ETHERNET,
                 data: &data,
                 original_length: data.len() as u32,
+                interface: 0,
             };
             observer.observe(&packet, &mut seen);
         }
@@ -283,6 +285,7 @@ fn tunnels_in_tunnels_end_somewhere() {
         link: LinkType::RAW,
         data: &packet,
         original_length: packet.len() as u32,
+        interface: 0,
     };
     observer.observe(&packet, &mut seen);
     observer.finish_into(&mut seen);
@@ -313,6 +316,7 @@ fn a_tunnel_whose_packets_cannot_be_read_is_named_with_its_hosts() {
             link: LinkType::ETHERNET,
             data,
             original_length: vxlan.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut seen);
     }

@@ -280,6 +280,7 @@ fn an_idle_pair_of_esp_associations_takes_1000_bytes_at_most_also_where_its_tabl
             link: bartizan_wire::link::LinkType::RAW,
             data: &packet,
             original_length: 96,
+            interface: 0,
         };
         observer.observe(&packet, &mut given);
     }

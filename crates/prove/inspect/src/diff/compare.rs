@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::findings::{NOTHING_SEEN, UNTAGGED};
+use crate::findings::{MERGED, NOTHING_SEEN, UNTAGGED};
 
 use super::record::{CLEAR, Key, LinkRecord, Links, QUESTIONS, Statement, UNNAMED};
 
@@ -88,7 +88,7 @@ impl Limit {
     /// first did not have, or one under which no comparison shows anything.
     #[must_use]
     pub fn is_for_the_worse(&self) -> bool {
-        self.after && !self.before || [NOTHING_SEEN, UNTAGGED].contains(&self.because.as_str())
+        self.after && !self.before || [NOTHING_SEEN, UNTAGGED, MERGED].contains(&self.because.as_str())
     }
 }
 

@@ -97,7 +97,8 @@ impl<R: Read> Reader<R> {
         let ahead = self.number()?;
         let ahead = (ahead >> 1) ^ (ahead & 1).wrapping_neg();
         self.time = self.time.wrapping_add(ahead);
-        let link = self.number()?.try_into().map_err(|_| Damaged::Wrong("a link type"))?;
+        let seen = self.number()?;
+        let interface = (seen >> 16).try_into().map_err(|_| Damaged::Wrong("an interface"))?;
         let original_length = self.number()?.try_into().map_err(|_| Damaged::Wrong("a length"))?;
         let length = self.number()?;
         if length > u64::from(LARGEST_BLOCK) {
@@ -133,9 +134,10 @@ impl<R: Read> Reader<R> {
         let packet = Packet {
             number: self.packets,
             time: Timestamp(self.time),
-            link: LinkType(link),
+            link: LinkType(seen as u16),
             data: &self.data,
             original_length,
+            interface,
         };
         Ok(Item::Packet(packet, &self.holes))
     }

@@ -47,7 +47,7 @@ impl<W: Write> Writer<W> {
         let ahead = packet.time.0.wrapping_sub(self.time).cast_signed();
         self.time = packet.time.0;
         number(bytes, (ahead << 1 ^ ahead >> 63).cast_unsigned());
-        number(bytes, u64::from(packet.link.0));
+        number(bytes, u64::from(packet.interface) << 16 | u64::from(packet.link.0));
         number(bytes, u64::from(packet.original_length));
         number(bytes, packet.data.len() as u64);
         number(bytes, holes.len() as u64);

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
-use crate::findings::{SNAPPED, UNTAGGED, beyond_memory, name};
-use crate::remedy::{MEMORY, OTHERS, Place, Remedy, Severity, TAGS, WHOLE, remedy};
+use crate::findings::{MERGED, SNAPPED, UNTAGGED, beyond_memory, name};
+use crate::remedy::{APART, MEMORY, OTHERS, Place, Remedy, Severity, TAGS, WHOLE, remedy};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -163,6 +163,9 @@ impl Tracker {
         }
         if totals.untagged > 0 {
             self.stands("untagged", UNTAGGED, &TAGS, events);
+        }
+        if totals.merged > 0 {
+            self.stands("merged", MERGED, &APART, events);
         }
         if totals.snapped > 0 {
             self.stands("snapped", SNAPPED, &WHOLE, events);

@@ -112,6 +112,7 @@ impl Owned {
             link: self.link,
             data: &self.data,
             original_length: self.original_length,
+            interface: 0,
         }
     }
 }

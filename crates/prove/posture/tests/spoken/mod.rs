@@ -46,6 +46,7 @@ pub(crate) fn observe(packets: &[Vec<u8>]) -> Vec<Posture> {
             link: LinkType::RAW,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.observe(&packet, &mut judged);
     }

@@ -85,6 +85,7 @@ impl Header {
                 link: self.link,
                 data: RECORD..length,
                 original_length: original_length.max(captured),
+                interface: 0,
             },
         })
     }

@@ -214,6 +214,7 @@ impl Section {
         original: u32,
         body: &[u8],
     ) -> Result<Record, &'static str> {
+        let number = if self.interfaces.len() > 1 { interface + 1 } else { 0 };
         let interface = self
             .interfaces
             .get(interface as usize)
@@ -227,6 +228,7 @@ impl Section {
             link: interface.link,
             data,
             original_length: original.max(captured),
+            interface: number,
         })
     }
 

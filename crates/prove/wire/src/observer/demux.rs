@@ -57,6 +57,8 @@ impl Observer {
         let unread = match link::carried(packet.link, packet.data) {
             Frame::Carries(carried) => {
                 let payload = decapsulation::reach(carried, &mut layers);
+                let merged = self.interfaces.is_of_several(packet.interface, &payload, &layers);
+                self.totals.merged += u64::from(merged);
                 let followed = self.payload(payload, &origin, &mut layers, sink);
                 (!followed).then_some(Unread::Malformed)
             }

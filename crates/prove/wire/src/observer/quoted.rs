@@ -110,6 +110,7 @@ mod tests {
                 link: LinkType::RAW,
                 data,
                 original_length: data.len() as u32,
+                interface: 0,
             };
             observer.observe(&packet, &mut seen);
         }

@@ -39,6 +39,7 @@ fn timed(frames: &[(u64, Vec<u8>)]) -> Vec<Timed> {
             link: LinkType::ETHERNET,
             data,
             original_length: u32::try_from(data.len()).unwrap(),
+            interface: 0,
         };
         timing.packet(&packet, |timed| all.push(timed));
     }

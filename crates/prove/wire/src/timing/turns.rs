@@ -134,6 +134,7 @@ mod tests {
                 link: LinkType::ETHERNET,
                 data: &data,
                 original_length: 34,
+                interface: 0,
             };
             given.extend(turns.packet(&packet));
         }

@@ -40,6 +40,7 @@ impl Source {
             link,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         let ledgers = Ledgers::default();
         let mut report = crate::Report::new("tap", Detail::Links, Shares::of(MEMORY, Detail::Links));
