@@ -73,6 +73,7 @@ enum Command {
     Ca(commands::ca::Args),
     Check(commands::check::Args),
     #[cfg(feature = "full")]
+    #[command(hide = true)]
     Completions(commands::completions::Args),
     #[cfg(feature = "full")]
     Controller(commands::controller::Args),
@@ -108,6 +109,7 @@ enum Command {
     #[cfg(feature = "full")]
     Ledger(commands::ledger::Args),
     #[cfg(feature = "full")]
+    #[command(hide = true)]
     Man(commands::man::Args),
     #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),

@@ -1,6 +1,7 @@
 //! QUIC: whole handshakes, each with the groups that the server has not chosen yet.
 
-use std::net::UdpSocket;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,14 +79,15 @@ fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<
         }
         let mut flush = |connection: &mut quinn_proto::Connection, session: &mut Session<'_>| {
             while let Some(transmit) = connection.poll_transmit(now, 1, &mut outgoing) {
-                send(session, &socket, own, &outgoing[..transmit.size]);
+                send(session, &socket, own, &outgoing[..transmit.size])?;
                 outgoing.clear();
             }
+            Ok::<_, Error>(())
         };
-        flush(&mut connection, session);
+        flush(&mut connection, session)?;
         if established && (watch().tickets > 0 || now >= until) {
             connection.close(now, VarInt::from_u32(0), Bytes::new());
-            flush(&mut connection, session);
+            flush(&mut connection, session)?;
             return Ok(Ok(watch()));
         }
         let mut again = false;
@@ -130,8 +132,12 @@ fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<
     }
 }
 
-/// A datagram that is lost is sent again: an error tells nothing more.
-fn send(session: &mut Session<'_>, socket: &UdpSocket, own: std::net::SocketAddr, datagram: &[u8]) {
-    let _ = socket.send(datagram);
+/// A datagram that is lost is sent again, and a port without a socket answers the one before.
+fn send(session: &mut Session<'_>, socket: &UdpSocket, own: SocketAddr, datagram: &[u8]) -> Result<(), Error> {
+    match socket.send(datagram) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(Error::unreachable(error)),
+        Ok(_) | Err(_) => {}
+    }
     session.tape.datagram(own, session.server, datagram);
+    Ok(())
 }

@@ -368,7 +368,7 @@ fn a_reset_is_at_the_number_that_the_receiver_awaits() {
     for (sequence, resets) in [(5, true), (3, true), (1005, false), (1, false), (u32::MAX, false)] {
         assert_eq!(under.stream.is_reset_at(sequence), resets, "{sequence}");
     }
-    // What is held back was sent, and so was what follows a FIN.
+    // Bytes that are held back were sent, and so was what follows a FIN.
     under.take(9, FIN, b"ij", 0);
     assert!(under.stream.is_reset_at(11) && under.stream.is_reset_at(12));
 }
