@@ -48,6 +48,7 @@ pub(super) fn run(bytes: &[u8]) {
                 original_length: packet.len() as u32,
                 data: &packet,
                 link: LinkType::RAW,
+                interface: 0,
             },
             &mut everything,
         );

@@ -146,6 +146,7 @@ fn packets(bytes: &[u8], link: LinkType, mut give: impl FnMut(&Packet<'_>)) {
             link,
             data,
             original_length: data.len() as u32,
+            interface: 0,
         });
     }
 }

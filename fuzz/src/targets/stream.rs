@@ -80,6 +80,7 @@ fn observe(pieces: &[(usize, &[u8])], longest: usize) -> Connection {
             link: LinkType::RAW,
             data: &data,
             original_length: data.len() as u32,
+            interface: 0,
         };
         observer.packet(&packet, |connection| seen.push(connection));
     };

@@ -48,6 +48,7 @@ fn judged(frames: &[Vec<u8>], snap: usize) -> Seen {
             original_length: frame.len() as u32,
             data: &frame[..frame.len().min(snap)],
             link: bartizan_wire::link::LinkType::ETHERNET,
+            interface: 0,
         };
         observer.observe(&packet, &mut seen);
     }

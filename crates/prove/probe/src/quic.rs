@@ -126,7 +126,7 @@ fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<
         let mut response = Vec::new();
         match endpoint.handle(Instant::now(), session.server, None, None, datagram, &mut response) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => connection.handle_event(event),
-            Some(DatagramEvent::Response(transmit)) => send(session, &socket, own, &response[..transmit.size]),
+            Some(DatagramEvent::Response(transmit)) => send(session, &socket, own, &response[..transmit.size])?,
             _ => {}
         }
     }
