@@ -73,11 +73,10 @@ enum Command {
     Ca(commands::ca::Args),
     Check(commands::check::Args),
     #[cfg(feature = "full")]
-    #[command(hide = true)]
     Completions(commands::completions::Args),
     #[cfg(feature = "full")]
     Controller(commands::controller::Args),
-    /// Show sidecars on real traffic, the packets that prove it, and the cost (by bartizan-lab)
+    /// Show sidecars on real traffic: the packets that prove it, and the cost (by bartizan-lab)
     #[cfg(feature = "full")]
     #[command(
         disable_help_flag = true,
@@ -109,7 +108,6 @@ enum Command {
     #[cfg(feature = "full")]
     Ledger(commands::ledger::Args),
     #[cfg(feature = "full")]
-    #[command(hide = true)]
     Man(commands::man::Args),
     #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),

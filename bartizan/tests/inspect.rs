@@ -633,6 +633,15 @@ fn a_ledger_is_printed_for_people_with_what_is_missing_and_inspect_names_the_com
     assert_eq!(json["totals"]["lost"], 7);
     // Gaps have no peer: they may hide records of each.
     let other = json_of(&ledger(&["amf.ledger", "--json", "--peer", "nrf"]));
+    // A connection that was ended has a key and no peer: it may be of each.
+    let ended = json!({
+        "v": 1, "at_us": 1_795_232_899_100_000_u64, "node": "nrf", "event": "closed",
+        "key": { "protocol": "tls", "client_random": "ab".repeat(32) },
+        "bytes": { "sent": 91, "received": 4400 }, "lasted_us": 612,
+        "refused": { "reason": "expired", "detail": "a certificate of the peer ended" },
+    });
+    fs::write(directory.path().join("any.ledger"), format!("{ended}\n")).unwrap();
+    assert_eq!(ledger(&["any.ledger", "--peer", "nrf"]).status.code(), Some(1));
     assert_eq!(other["totals"]["records"], 1);
     let later = json_of(&ledger(&[
         "amf.ledger",

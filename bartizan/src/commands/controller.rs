@@ -14,7 +14,7 @@ use crate::commands::{bind, log};
 use crate::output::print;
 use crate::{Failure, Outcome};
 
-/// Keep the deployment file and the nodes' certificates of namespaces of Kubernetes: by their Network and Exceptions, or a ConfigMap.
+/// Keep deployment files and certificates of namespaces of Kubernetes: by their Network and Exceptions, or a ConfigMap.
 ///
 /// It issues by an authority of `bartizan ca` or asks an issuer of cert-manager, renews before certificates end, and reports by conditions. Of several controllers one acts, by a Lease. SIGTERM
 /// releases it.

@@ -21,7 +21,7 @@ const VARIABLE: &str = "BARTIZAN_ENROL_SECRET";
 /// Most octets of a secret's file.
 const LARGEST: usize = 1024;
 
-/// Get a certificate for a key made here, by the secret of an invitation; renew it by the certificate itself.
+/// Get a certificate for a key made here: by the secret of an invitation; renew it by the certificate itself.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan enrol --server http://ca.5gc:8829 --name amf --reference mfrggzdf --secret-file amf.secret --out amf\n  \

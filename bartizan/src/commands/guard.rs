@@ -18,7 +18,7 @@ use crate::{Failure, Outcome};
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-guard/1";
 
-/// Install, show or remove the guard of a node's IPsec and MACsec links: what they do not protect
+/// Install, show or remove the guard of a node's links, IPsec and MACsec: what they do not protect
 /// does not pass.
 ///
 /// `bartizan up` installs the same rules before it does anything else. Installed by itself, before the network is up, the guard leaves

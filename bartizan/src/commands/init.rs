@@ -13,7 +13,7 @@ use crate::commands::schema;
 use crate::output::{errln, print};
 use crate::{Failure, Outcome};
 
-/// Write a first deployment file for a kind of network, and print what makes its keys.
+/// Write a first deployment file for a kind of network; print what makes its keys.
 ///
 /// The file is commented and complete: `bartizan check` accepts it as it is. Change its addresses and names to those of your network. What is printed are
 /// commands for a shell: they make a certificate authority in the directory `ca`, and a certificate for every node of the file.

@@ -173,10 +173,10 @@ fn missing(files: &[PathBuf]) -> u64 {
         ))
     };
     let gap = |pair: &[PathBuf]| match (number(&pair[0])?, number(&pair[1])?) {
-        ((one, first), (other, second)) if one == other => Some(second.saturating_sub(first + 1)),
+        ((one, first), (other, second)) if one == other => Some(second.saturating_sub(first.saturating_add(1))),
         _ => None,
     };
-    files.windows(2).filter_map(gap).sum()
+    files.windows(2).filter_map(gap).fold(0, u64::saturating_add)
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -203,14 +203,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 Err(error) => {
                     damaged += 1;
                     if damaged <= NAMED {
-                        errln!("warning: {}: {}", path.display(), printable(&error.to_string()));
+                        errln!("warning: {}", printable(&format!("{}: {error}", path.display())));
                     }
                     continue;
                 }
             };
             read += 1;
             let row = record.row();
-            let is_other = |peer: &String| row.peer.as_ref() != Some(peer) && row.verdict != Verdict::Lost;
+            // Refusals and losses without a peer may be of each.
+            let is_other = |peer: &String| match &row.peer {
+                Some(own) => own != peer,
+                None => !matches!(row.verdict, Verdict::Lost | Verdict::Refused),
+            };
             if args.since.is_some_and(|since| row.at_us < since) || args.peer.as_ref().is_some_and(is_other) {
                 continue;
             }
@@ -218,10 +222,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             rows.push(&row)?;
         }
         if damaged > 0 && read == 0 {
-            return Err(
-                Failure::new(format!("{}: not a ledger: no line is a record", path.display()))
-                    .hint("`bartizan inspect FILE` reads captures"),
-            );
+            return Err(Failure::new(printable(&format!(
+                "{}: not a ledger: no line is a record",
+                path.display()
+            )))
+            .hint("`bartizan inspect FILE` reads captures"));
         }
         totals.damaged_lines += damaged;
     }

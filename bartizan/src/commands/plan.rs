@@ -10,7 +10,7 @@ use bartizan_terminal::answer;
 use crate::laboratory::{self, Passed};
 use crate::{Failure, Outcome};
 
-/// Predict delay, feasibility and MTU of protected links, each number with its source.
+/// Predict delay, feasibility and MTU of protected links: each number with its source.
 ///
 /// Simulations of whole networks (storm, capacity, merge, measured, engines, calibrate) and published values are those of bartizan-lab.
 #[derive(clap::Args)]

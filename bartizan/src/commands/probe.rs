@@ -11,7 +11,7 @@ use bartizan_inspect::json::{self, Layout};
 use bartizan_inspect::text::{self, Colour, counted, printable};
 use bartizan_inspect::{Detail, Finding, Report, Severity};
 use bartizan_keys::Keyring;
-use bartizan_posture::Ledgers;
+use bartizan_posture::{Ledgers, Verdict};
 use bartizan_probe::{Answer, Error, Protocol, Session, Tape};
 use indicatif::ProgressBar;
 
@@ -22,7 +22,7 @@ use crate::{Failure, Outcome};
 /// Memory for the packets of one probe, which bounds its bytes itself.
 const MEMORY: usize = 256 << 20;
 
-/// Ask one server what it would negotiate, and judge it as `inspect` does
+/// Ask one server what it would negotiate; judge it as `inspect` does
 ///
 /// The probe makes ordinary connections and sends only what ordinary clients send: no attack, no
 /// malformed message, no guess of a password. It asks for key exchange groups and cipher suites by
@@ -30,7 +30,8 @@ const MEMORY: usize = 256 << 20;
 /// connections, 1 MiB of each and 20 times --timeout. It asks one host at a time. Ask only servers
 /// that you may ask: each probe is in their logs.
 ///
-/// IKE is asked for IKE_SA_INIT alone: nothing is authenticated, so no verdict is "quantum-safe".
+/// IKE is asked for IKE_SA_INIT, and SSH up to the new keys: no signature is verified, which is a
+/// finding.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan probe nrf.example:443                 TLS: groups, versions, suites, chain, tickets, 0-RTT\n  \
@@ -60,12 +61,19 @@ pub(crate) struct Args {
     server_name: Option<String>,
 
     /// Longest wait for one connection
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = timeout)]
     timeout: Duration,
 
     /// Print JSON (schema `bartizan-probe/1`)
     #[arg(long)]
     json: bool,
+}
+
+/// Reads a wait of one hour at most.
+fn timeout(text: &str) -> Result<Duration, String> {
+    let wait = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let fits = !wait.is_zero() && wait <= Duration::from_secs(3600);
+    fits.then_some(wait).ok_or_else(|| "a wait is up to 1h".to_owned())
 }
 
 impl Args {
@@ -134,38 +142,10 @@ fn report(name: String, tape: &Tape) -> Result<Report, Failure> {
     })
 }
 
-/// Answers as lines, each value list wrapped behind its question.
-fn lines(answers: &[Answer], width: usize) -> String {
-    let column = answers
-        .iter()
-        .map(|answer| answer.question.len())
-        .max()
-        .unwrap_or_default()
-        + 4;
-    let mut text = String::new();
-    for answer in answers {
-        let mut line = format!("  {:<1$}", answer.question, column - 2);
-        let last = answer.values.len() - 1;
-        for (index, value) in answer.values.iter().enumerate() {
-            let value = printable(value) + if index == last { "" } else { ", " };
-            // Certificates stand alone.
-            let own_line = index > 0 && answer.question == "certificates";
-            if own_line || line.len() > column && line.len() + value.trim_end().len() > width {
-                text += line.trim_end();
-                text.push('\n');
-                line = " ".repeat(column);
-            }
-            line += &value;
-        }
-        text += &format!("{line}\n");
-    }
-    for finding in answers
-        .iter()
-        .filter_map(|answer| Some((answer.question, answer.finding?)))
-    {
-        text += &format!("finding: {}: {}\n", finding.0, finding.1);
-    }
-    text
+/// Returns true if a whole handshake, judged by its packets, is quantum-safe.
+fn has_proof(report: &Report) -> bool {
+    let mut links = report.network().links.iter();
+    links.any(|link| link.confidentiality.verdict() == Verdict::QuantumSafe)
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -193,10 +173,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     bar.finish_and_clear();
     let unknown = || Failure::new(format!("{}: has no address", printable(&args.server)));
     let (address, answers, (tape, connections)) = outcome.ok_or_else(unknown)?;
-    let answers = answers.map_err(|error| failure(&args.server, &error))?;
+    let mut answers = answers.map_err(|error| failure(&args.server, &error))?;
     let report = (!tape.is_empty())
         .then(|| report(args.server.clone(), &tape))
         .transpose()?;
+    // Handshakes of SSH and IKE go no further than the server's answer, which is not verified.
+    let is_whole = report.as_ref().is_some_and(has_proof);
+    let is_verified = matches!(protocol, Protocol::Tls | Protocol::Quic)
+        && (is_whole || answers.iter().any(|answer| answer.question == "signature"));
+    if !is_verified {
+        answers.push(Answer {
+            question: "proof",
+            values: vec!["no signature of the server was verified".to_owned()],
+            finding: Some("the answers rest on what was received alone"),
+        });
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     if args.json {
         let answers = serde_json::json!(answers);
@@ -219,7 +210,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             out,
             "{server} over {}: {asked}\n{}",
             protocol.name(),
-            lines(&answers, width())
+            Answer::lines(&answers, width(), printable)
         ))?;
         if let Some(report) = &report {
             let colour = if is_coloured(&io::stdout()) {
@@ -236,7 +227,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     said(out.flush())?;
     // A client without a certificate leaves findings of medium severity behind: answers decide in their place.
-    let severe = |finding: &Finding| finding.severity() <= Severity::High || finding.leaves_out();
+    // A server that requires one leaves nothing behind.
+    let severe = |finding: &Finding| finding.severity() <= Severity::High || is_whole && finding.leaves_out();
     let found = report.is_some_and(|report| report.findings().iter().any(severe));
     let found = found || answers.iter().any(|answer| answer.finding.is_some());
     Ok(if found { Outcome::Finding } else { Outcome::Clean })

@@ -320,7 +320,7 @@ fn a_set_up_that_the_user_measured_takes_the_place_of_the_records() {
         words.contains("0.8 ms of the gateway's processor by --handshake"),
         "{words}"
     );
-    // Of several suites one alone changes, and a time without a suite is refused.
+    // One of several suites changes, and a time without a suite is refused.
     let two = ["--suite", "x25519/ecdsa-p256,x25519-ke1_mlkem768/ml-dsa-65"];
     let named = format!("{suite}=0.8ms");
     let (plain, changed) = (capacity(&two), capacity(&[&two[..], &["--handshake", &named]].concat()));

@@ -12,6 +12,8 @@ use bartizan_terminal::Failure;
 const ENDINGS: [&str; 2] = ["ledger", "jsonl"];
 /// The beginning of each record.
 const RECORD: &[u8] = b"{\"v\":";
+/// Bytes in which a record is looked for: the first lines of a ledger may be damaged.
+const BEGINNING: u64 = 64 << 10;
 
 /// These ledgers, with those of each folder among them in the order of their names.
 pub fn ledgers(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
@@ -62,9 +64,13 @@ fn is_ledger(path: &Path, numbered: bool) -> bool {
         return false;
     }
     let mut begins = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(RECORD.len() as u64).read_to_end(&mut begins));
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut begins));
     // Unreadable files are reported by their reader.
-    named && (read.is_err() || begins.is_empty()) || begins == RECORD
+    let mut lines = begins.split(|byte| *byte == b'\n');
+    match named {
+        true => read.is_err() || begins.is_empty() || lines.any(|line| line.starts_with(RECORD)),
+        false => begins.starts_with(RECORD),
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +94,7 @@ mod tests {
             ("gnb.ledger", "{\"v\":1,\"at_us\":1}\n"),
             ("old.ledger.000002", "{\"v\":1,\"at_us\":1}\n"),
             ("records", "{\"v\":1,\"at_us\":1}\n"),
+            ("cut.ledger", "at_us\":1}\n{\"v\":1,\"at_us\":1}\n"),
             ("accounts.ledger", "2026-01-01 * opening balance\n"),
             ("logs.jsonl", "{\"level\":\"info\"}\n"),
         ] {
@@ -98,6 +105,7 @@ mod tests {
         let found = ledgers(&[folder.path().to_owned(), other.clone()]).unwrap();
         let names = [
             "amf.jsonl",
+            "cut.ledger",
             "gnb.ledger",
             "nrf.jsonl",
             "old.ledger",

@@ -15,6 +15,41 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Answers as lines, each value list wrapped behind its question; `printable` makes what a server
+    /// sent fit for a terminal.
+    pub fn lines(answers: &[Self], width: usize, printable: impl Fn(&str) -> String) -> String {
+        let column = answers
+            .iter()
+            .map(|answer| answer.question.len())
+            .max()
+            .unwrap_or_default()
+            + 4;
+        let mut text = String::new();
+        for answer in answers {
+            let mut line = format!("  {:<1$}", answer.question, column - 2);
+            let last = answer.values.len() - 1;
+            for (index, value) in answer.values.iter().enumerate() {
+                let value = printable(value) + if index == last { "" } else { ", " };
+                // Certificates stand alone.
+                let own_line = index > 0 && answer.question == "certificates";
+                if own_line || line.len() > column && line.len() + value.trim_end().len() > width {
+                    text += line.trim_end();
+                    text.push('\n');
+                    line = " ".repeat(column);
+                }
+                line += &value;
+            }
+            text += &format!("{line}\n");
+        }
+        for finding in answers
+            .iter()
+            .filter_map(|answer| Some((answer.question, answer.finding?)))
+        {
+            text += &format!("finding: {}: {}\n", finding.0, finding.1);
+        }
+        text
+    }
+
     pub(crate) fn new(question: &'static str, values: impl IntoIterator<Item = impl ToString>) -> Self {
         let mut values: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
         if values.is_empty() {

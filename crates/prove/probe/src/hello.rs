@@ -45,7 +45,11 @@ pub(crate) fn ask(session: &mut Session<'_>, question: &str, offer: Offer<'_>) -
             }
             connection.read_exact(&mut record)?;
             if header[0] == ALERT {
-                return Ok(Some((ALERT, record)));
+                match record[..] {
+                    // A warning other than the end: the answer follows, as behind unrecognized_name.
+                    [1, description, ..] if description > 0 => continue,
+                    _ => return Ok(Some((ALERT, record))),
+                }
             }
             message.extend(record);
             let length = message

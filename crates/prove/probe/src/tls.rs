@@ -1,6 +1,8 @@
 //! TLS over TCP.
 
+use std::collections::HashSet;
 use std::io::{self, Read as _};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +42,32 @@ const PROTOCOLS: [&str; 2] = ["h2", "http/1.1"];
 /// Wait for a server that does not close after the client has.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// More of TLS 1.2 and before, by their numbers: DHE and ECDHE with CBC and 3DES, CCM, Camellia, ARIA.
+const OLDER: [RangeInclusive<u16>; 12] = [
+    0x0016..=0x0016,
+    0x0033..=0x0033,
+    0x0041..=0x0041,
+    0x0045..=0x0045,
+    0x0067..=0x0067,
+    0x006b..=0x006b,
+    0x0084..=0x0084,
+    0x0088..=0x0088,
+    0x00ba..=0x00c5,
+    0xc008..=0xc012,
+    0xc050..=0xc063,
+    0xc072..=0xc0af,
+];
+
 fn suites(version: Version) -> Vec<CipherSuite> {
     let newest = version == Version::TLS13;
     let of = |known: TlsVersion| (known == TlsVersion::Tls13) == newest;
     let known = CIPHERS.iter().filter(|known| of(known.version)).map(|known| known.code);
-    let old = OLD.iter().map(|&(code, _)| CipherSuite(code)).filter(|_| !newest);
-    known.chain(old).collect()
+    let numbered = OLDER.into_iter().flatten();
+    let old = OLD.iter().map(|&(code, _)| code).chain(numbered);
+    let mut all: Vec<_> = known.chain(old.map(CipherSuite).filter(|_| !newest)).collect();
+    let mut asked = HashSet::new();
+    all.retain(|suite| asked.insert(suite.0));
+    all
 }
 
 fn name(suite: CipherSuite) -> String {
@@ -107,6 +129,15 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
         session.tape.forget(place);
         found
     };
+    if found.iter().all(|&code| safety(code) == Some(Safety::QuantumSafe)) {
+        // A server may refuse a classical hello for want of a key share, and admit the client.
+        let mut classical = implemented.clone();
+        classical.retain(|&code| safety(code) != Some(Safety::QuantumSafe));
+        let place = session.tape.place();
+        let admitted = handshake(session, "a classical handshake", &classical)?.0.group;
+        session.tape.forget(place);
+        found.extend(admitted);
+    }
     if !found.is_empty() {
         accepted.retain(|version| *version != Version::TLS13);
         accepted.insert(0, Version::TLS13);

@@ -182,13 +182,16 @@ pub(crate) fn is_trailer(bytes: &[u8]) -> bool {
 
 /// Returns true if bytes are items that are known; the last may not be captured whole.
 pub(crate) fn are_items(mut bytes: &[u8], item: Item) -> bool {
-    while !bytes.is_empty() {
+    for _ in 0..ITEMS {
+        if bytes.is_empty() {
+            return true;
+        }
         match item(bytes) {
             Some(length) if length > 0 => bytes = bytes.get(length..).unwrap_or_default(),
             _ => return false,
         }
     }
-    true
+    bytes.is_empty()
 }
 
 fn bound<T: PartialOrd>(bounds: Bounds<T>, kind: T) -> Option<(usize, Rest)> {
@@ -255,7 +258,10 @@ fn neighbour_option(option: &[u8]) -> Option<usize> {
     let (&kind, &units) = (option.first()?, option.get(1)?);
     let most = match kind {
         4 => (8 + 40 + QUOTED) / 8,
-        1..=42 | 138 | 139 => 40,
+        // Addresses and signatures that are proven, servers of names, domains.
+        11 | 12 => 40,
+        25 | 31 => 17,
+        1..=42 | 138 | 139 => 4,
         _ => return None,
     };
     (usize::from(units) <= most).then_some(usize::from(units) * 8)
@@ -272,13 +278,19 @@ fn neighbour_value(value: &[u8]) -> Option<usize> {
     }
 }
 
+/// Sources of a group in a record.
+const SOURCES: usize = 16;
+/// Items of one message.
+const ITEMS: usize = 64;
+
 /// A record of a listener's report (RFC 3376, section 4.2; RFC 3810, section 5.2): a type, no
 /// auxiliary data, sources, and a group whose address begins in this range.
 fn group(record: &[u8], first: RangeInclusive<u8>, address: usize) -> Option<usize> {
     let &[kind, auxiliary, high, low] = record.first_chunk::<4>()?;
     let is_group = record.get(4).is_none_or(|begin| first.contains(begin));
     let sources = usize::from(u16::from_be_bytes([high, low]));
-    (matches!(kind, 1..=6) && auxiliary == 0 && is_group).then_some(4 + (1 + sources) * address)
+    let is_short = auxiliary == 0 && sources <= SOURCES;
+    (matches!(kind, 1..=6) && is_short && is_group).then_some(4 + (1 + sources) * address)
 }
 
 #[cfg(test)]

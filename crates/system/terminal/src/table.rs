@@ -1,7 +1,7 @@
 //! Tables for a terminal: columns as wide as their widest cell, two blanks between them, no lines
 //! and no trailing blanks.
 //!
-//! Where a width is set, a table fits it: cells wrap between words, and a table whose columns
+//! A table fits the width that is set: cells wrap between words, and a table whose columns
 //! cannot be narrow enough is shown row by row. Without one a row is a line, for programs.
 
 use std::io::{IsTerminal as _, stdout};

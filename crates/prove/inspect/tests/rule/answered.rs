@@ -102,6 +102,7 @@ pub(crate) struct Owned {
     link: LinkType,
     pub(crate) data: Vec<u8>,
     original_length: u32,
+    interface: u32,
 }
 
 impl Owned {
@@ -112,7 +113,7 @@ impl Owned {
             link: self.link,
             data: &self.data,
             original_length: self.original_length,
-            interface: 0,
+            interface: self.interface,
         }
     }
 }
@@ -129,6 +130,7 @@ pub(crate) fn packets(file: &[u8]) -> Vec<Owned> {
             link: packet.link,
             data: packet.data.to_vec(),
             original_length: packet.original_length,
+            interface: packet.interface,
         });
     }
     packets

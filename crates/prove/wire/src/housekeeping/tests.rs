@@ -226,6 +226,41 @@ fn an_error_that_quotes_more_than_headers_names_its_packet() {
     );
 }
 
+/// Sources of a record and units of an option are lengths that a sender chooses.
+#[test]
+fn a_length_within_an_item_hides_no_text() {
+    for (bounds, message) in [
+        (
+            IGMP,
+            [
+                &[0x22, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0xff, 0xff, 224, 0, 0, 22][..],
+                &TEXT.repeat(20),
+            ]
+            .concat(),
+        ),
+        (
+            IGMP,
+            [
+                &[0x22, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 224, 0, 0, 22][..],
+                &TEXT.repeat(20),
+            ]
+            .concat(),
+        ),
+        (
+            ICMPV6,
+            [
+                &[143, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0xff, 0xff][..],
+                &[0xff; 16],
+                &TEXT.repeat(20),
+            ]
+            .concat(),
+        ),
+        (ICMPV6, [&[135; 1][..], &[0; 23], &[14, 40], &TEXT.repeat(20)].concat()),
+    ] {
+        assert!(!is_own(bounds, &message), "{:x?}", &message[..16]);
+    }
+}
+
 #[test]
 fn unassigned_types_are_a_users_data() {
     for (bounds, kind, known) in [

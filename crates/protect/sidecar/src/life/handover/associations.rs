@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_gateway::LARGEST_STATE;
 use bartizan_host::sctp;
@@ -73,6 +73,7 @@ impl Successor {
 }
 
 async fn give(stream: &mut UnixStream, association: OwnedFd, head: &[u8], state: &[u8]) -> io::Result<bool> {
+    let begun = Instant::now();
     send(stream, ASSOCIATION, Some(association.as_fd())).await?;
     for part in [head, state] {
         // At most `LARGEST_STATE`.
@@ -80,6 +81,8 @@ async fn give(stream: &mut UnixStream, association: OwnedFd, head: &[u8], state:
         stream.write_all(part).await?;
     }
     match stream.read_u8().await? {
+        // A process that stood still meanwhile finds an answer from before the successor gave up.
+        TAKEN if begun.elapsed() >= ANSWER => Err(io::ErrorKind::TimedOut.into()),
         TAKEN => {
             stream.write_all(&[GIVEN]).await?;
             Ok(true)
