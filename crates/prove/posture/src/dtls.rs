@@ -39,13 +39,15 @@ pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Pos
     let carried = Carried {
         dtls,
         over: " over SCTP",
-        all,
+        all: all.clone(),
         older,
     };
-    Posture {
+    let mut posture = Posture {
         clear,
         ..carried.posture(Kind::DtlsOverSctp)
-    }
+    };
+    spread::doubt(dtls.looks_encrypted(), &all, &mut posture);
+    posture
 }
 
 /// Judges DTLS over UDP.

@@ -1,7 +1,7 @@
 //! DTLS 1.3 in SCTP is judged by all that its hellos say, as TLS 1.3 is, and not by the group's name alone. No program at hand
 //! speaks it over SCTP: the hellos are those of a TLS 1.3 connection of OpenSSL, in the framing of RFC 9147.
 
-use bartizan_posture::{Posture, Verdict, association_posture};
+use bartizan_posture::{Answer, Posture, Verdict, association_posture};
 use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink, Timestamp};
@@ -104,11 +104,16 @@ impl Hello {
 /// An encrypted record in place of a message: of the client where its number is 0.
 const PROTECTED: u8 = 0xff;
 
+/// Bytes that are spread as encrypted ones are.
+fn spread(length: u8) -> Vec<u8> {
+    (0..length).map(|byte| byte.wrapping_mul(167)).collect()
+}
+
 /// A record of the client that is long enough for a Finished, and one of the server under keys of
 /// application data.
 fn finished() -> [(u8, u16, Vec<u8>); 2] {
     [(0, HANDSHAKE), (1, APPLICATION)]
-        .map(|(from, first)| (PROTECTED, from, [&[first, 0, 0, 0, 77][..], &[0x5a; 77]].concat()))
+        .map(|(from, first)| (PROTECTED, from, [&[first, 0, 0, 0, 77][..], &spread(77)].concat()))
 }
 
 /// First bytes of encrypted records in epochs 2 and 3, with a sequence number and a length of two
@@ -192,10 +197,24 @@ fn a_whole_hybrid_handshake_is_safe_and_one_without_its_client_hello_is_not_seen
     assert_eq!(verdict(&[(SERVER_HELLO, 0, server)]).0, Verdict::NotSeen);
 }
 
+/// Text in messages that say they are encrypted.
+#[test]
+fn messages_that_are_text_make_nothing_safe() {
+    let hellos = [
+        (CLIENT_HELLO, 0, hello(CLIENT_HELLO).body()),
+        (SERVER_HELLO, 0, hello(SERVER_HELLO).body()),
+    ];
+    let text = b"GET /nudm-sdm/v2/imsi-001010000000001 ".repeat(3);
+    let spoken = (PROTECTED, 0, [&[0x2f, 0, 9, 0, text.len() as u8][..], &text].concat());
+    let posture = judge(&[&hellos[..], &finished(), &[spoken.clone(), spoken]].concat());
+    assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
+    assert_eq!(posture.clear.answer(), Answer::NotObservable);
+}
+
 #[test]
 fn a_server_that_answers_the_clients_finished_with_nothing_longer_than_an_alert_is_not_safe() {
     let record = |from: u16, first: u8, lengths: &[u8]| {
-        let one = |length: &u8| [&[first, 0, 0, 0, *length][..], &vec![0x5a; usize::from(*length)]].concat();
+        let one = |length: &u8| [&[first, 0, 0, 0, *length][..], &spread(*length)].concat();
         (PROTECTED, from, lengths.iter().flat_map(one).collect::<Vec<u8>>())
     };
     let (client, server) = (hello(CLIENT_HELLO).body(), hello(SERVER_HELLO).body());

@@ -291,7 +291,7 @@ fn e2_and_n2_in_plaintext_are_named_and_vulnerable() {
 /// The N2 capture with every user message in DTLS 1.2 records, of the PPID that announces them.
 #[test]
 fn dtls_over_sctp_is_vulnerable_by_construction() {
-    let mut sealed = FREE5GC.to_vec();
+    let (mut sealed, mut bodies) = (FREE5GC.to_vec(), Vec::new());
     for record in records(FREE5GC) {
         let frame = &FREE5GC[record.clone()];
         // Ethernet 14, IPv4 20, SCTP 12, then chunks.
@@ -308,9 +308,17 @@ fn dtls_over_sctp_is_vulnerable_by_construction() {
                 let header = [23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1];
                 sealed[place + 16..place + 27].copy_from_slice(&header);
                 sealed[place + 27..place + 29].copy_from_slice(&body.to_be_bytes());
+                bodies.push(place + 29..place + length);
             }
             at += length.next_multiple_of(4);
         }
+    }
+    // The messages of NGAP under the header say that they are encrypted, and are not.
+    let readable = association_posture(&gather(&sealed).associations[0]);
+    assert_eq!(readable.clear.answer(), Answer::NotObservable);
+    for body in bodies {
+        let spread = (0..=u8::MAX).map(|byte| byte.wrapping_mul(167)).cycle();
+        sealed[body].iter_mut().zip(spread).for_each(|(to, from)| *to = from);
     }
     let posture = association_posture(&gather(&sealed).associations[0]);
     assert_eq!(posture.kind, Kind::DtlsOverSctp);

@@ -6,14 +6,14 @@ mod session;
 
 use bartizan_registry::SignatureScheme;
 
-pub(crate) use self::handshake::Handshake;
+pub(crate) use self::handshake::{Handshake, is_short};
 pub(crate) use self::session::{Session, begins};
 use crate::spread::Spread;
 use crate::tls::{Alert, Certificates, ClientHello, ServerHello, ServerKeyExchange};
 use crate::{Moment, Seen};
 
 /// Bytes of a record's header before version 1.3.
-const RECORD: usize = 13;
+pub(crate) const RECORD: usize = 13;
 
 /// Content types.
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -66,7 +66,7 @@ pub struct Dtls {
     pub client_certificates: Option<Seen<Certificates>>,
     /// DTLS 1.2: the scheme the client signed with.
     pub client_signature: Option<Seen<SignatureScheme>>,
-    /// By end: the distribution of protected bytes. Over UDP only.
+    /// By end: the distribution of protected bytes.
     pub(crate) spread: [Spread; 2],
 }
 

@@ -1,6 +1,8 @@
 //! Distribution of bytes: encrypted ones are spread evenly, while text, headers and ASN.1 are not.
 //! A hint, and no proof.
 
+/// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
+const VECTOR: usize = 16;
 /// Fewer bytes than these say nothing.
 const LEAST: usize = 64;
 /// Pieces that are looked at one by one; behind them one of [`EACH`] is.
@@ -30,7 +32,7 @@ impl Spread {
     /// Looks at a piece of what a protocol says is encrypted, or passes over it.
     pub(crate) fn take(&mut self, piece: &[u8]) {
         if self.pieces < FIRST || self.pieces.is_multiple_of(EACH) {
-            self.add(is_skewed(piece));
+            self.add(is_skewed_behind_vector(piece));
         }
         self.pieces = self.pieces.checked_add(1).unwrap_or(FIRST);
     }
@@ -59,7 +61,7 @@ impl Spread {
 /// Returns true if one value takes a twelfth of the bytes, and ten of them at least; none if there
 /// are too few. Among random bytes that happens once in 2^25 pieces at most (of 120 bytes);
 /// headers and ASN.1 are full of zeros.
-pub(crate) fn is_skewed(bytes: &[u8]) -> Option<bool> {
+fn is_skewed(bytes: &[u8]) -> Option<bool> {
     if bytes.len() < LEAST {
         return None;
     }
@@ -70,4 +72,9 @@ pub(crate) fn is_skewed(bytes: &[u8]) -> Option<bool> {
     }
     let most = counts.iter().copied().max().map_or(0, usize::from);
     Some(most >= (bytes.len() / 12).max(10))
+}
+
+/// The same of what is behind the longest vector.
+pub(crate) fn is_skewed_behind_vector(piece: &[u8]) -> Option<bool> {
+    is_skewed(piece.get(VECTOR..)?)
 }

@@ -44,7 +44,7 @@ struct End {
 
 /// Recognises what may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a
 /// handshake before, that may be anything.
-pub(super) fn is_short(bytes: &[u8]) -> bool {
+pub(crate) fn is_short(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| byte >> 5 == 1)
 }
 

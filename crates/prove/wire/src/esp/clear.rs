@@ -65,13 +65,10 @@ pub(super) fn look(packet: &[u8], missing: usize, source: IpAddr, destination: I
     found
 }
 
-/// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
-const VECTOR: usize = 16;
-
 /// Returns true if the bytes of a packet are not spread as encrypted ones are; none if there are too
 /// few.
 pub(super) fn is_skewed(packet: &[u8]) -> Option<bool> {
-    spread::is_skewed(packet.get(HEADER + VECTOR..)?)
+    spread::is_skewed_behind_vector(packet.get(HEADER..)?)
 }
 
 /// An IPv4 packet with a checksum that is right, as long as there is room for it.

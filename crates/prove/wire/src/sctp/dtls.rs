@@ -6,8 +6,9 @@ use self::assembly::Assembly;
 use super::Data;
 use crate::Moment;
 use crate::allocation::allocated;
-use crate::dtls::{Dtls, Handshake, Record};
+use crate::dtls::{Dtls, Handshake, RECORD, Record, is_short};
 use crate::keys::Keys;
+use crate::spread::Spread;
 
 /// Looks at the user messages of both directions. Holds little as long as they are no DTLS.
 #[derive(Clone, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Reader {
 struct Parts {
     assemblies: [Assembly; 2],
     handshake: Handshake,
+    /// By direction: the distribution of protected bytes.
+    spread: [Spread; 2],
 }
 
 impl Reader {
@@ -30,7 +33,7 @@ impl Reader {
     pub(super) fn message(&mut self, bytes: &[u8], at: Moment) -> bool {
         // DTLS 1.3 shortens the header of encrypted records to one that begins with 001 (RFC 9147, section 4): without
         // a handshake before, that may be anything.
-        let short = self.messages > 0 && bytes.first().is_some_and(|byte| byte >> 5 == 1);
+        let short = self.messages > 0 && is_short(bytes);
         if !short && Record::read(bytes).is_none() {
             return false;
         }
@@ -43,7 +46,15 @@ impl Reader {
 
     /// Takes a DATA chunk that is new, of a message that may be DTLS; `keys` read certificates.
     pub(super) fn chunk(&mut self, data: &Data<'_>, from: usize, at: Moment, keys: Option<&dyn Keys>) {
-        let Parts { assemblies, handshake } = &mut **self.parts.get_or_insert_default();
+        let Parts {
+            assemblies,
+            handshake,
+            spread,
+        } = &mut **self.parts.get_or_insert_default();
+        let is_protected = |record: Record<'_>| record.epoch > 0;
+        if data.begins && (is_short(data.payload) || Record::read(data.payload).is_some_and(is_protected)) {
+            spread[from].take(data.payload.get(RECORD..).unwrap_or_default());
+        }
         if data.begins {
             handshake.finishes(data.payload, from);
         }
@@ -78,11 +89,13 @@ impl Reader {
 
     /// The DTLS association; none if nothing was DTLS.
     pub(super) fn outcome(self) -> Option<Dtls> {
+        let spread = self.parts.as_ref().map_or_else(Default::default, |parts| parts.spread);
         let shown = self.parts.map(|parts| parts.handshake.outcome()).unwrap_or_default();
         (self.messages > 0).then_some(Dtls {
             first: self.first,
             messages: self.messages,
             legacy_protected: self.legacy_protected,
+            spread,
             ..shown
         })
     }

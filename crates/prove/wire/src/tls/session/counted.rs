@@ -26,7 +26,7 @@ impl Session {
                 record::CHANGE_CIPHER_SPEC => return,
                 record::HANDSHAKE | record::ALERT if !direction.sealed => return,
                 // Bytes that are not spread as encrypted ones are stay where they are read.
-                _ if spread::is_skewed(body) == Some(true) => {}
+                _ if spread::is_skewed_behind_vector(body) == Some(true) => {}
                 _ => {
                     let before = bytes.len() - rest.len() - body.len();
                     give(body.get(record::HEADER.saturating_sub(before)..).unwrap_or_default());
