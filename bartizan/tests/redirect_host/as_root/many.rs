@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use bartizan_host::Program;
+use bartizan_testing::until;
 
 use crate::redirect_stage::{LONG, Stage};
 
@@ -120,5 +121,20 @@ fn watch_that_cannot_read_the_rules_says_so_and_repairs_them_once_it_can() {
         .wait_for_line("the rules are what they should be again", LONG)
         .unwrap();
     stage.redirect(&stage.with_plan("show")).unwrap();
+
+    // Rules of a file that cannot be used were confirmed: the sidecar was ready.
+    let confirmed = || {
+        let set = stage.host("nft list set inet bartizan-guard compared");
+        set.contains("elements = {")
+    };
+    until("the rules are confirmed", confirmed);
+    let text = std::fs::read_to_string(stage.file()).unwrap();
+    std::fs::write(stage.file(), "nodes: [").unwrap();
+    watch
+        .wait_for_line("the file cannot be used, the rules stay as they are", LONG)
+        .unwrap();
+    until("nothing confirms the rules", || !confirmed());
+    std::fs::write(stage.file(), text).unwrap();
+    until("the rules are confirmed again", confirmed);
     watch.terminate(LONG).unwrap();
 }

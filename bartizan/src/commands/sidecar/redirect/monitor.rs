@@ -137,11 +137,17 @@ impl Watching<'_> {
         let now = Read::of(&self.args.plan.file);
         let is_usable = now.is_some() && now == self.read || self.read_again();
         self.read = now.filter(|_| is_usable);
-        match self.repaired() {
+        let repaired = self.repaired();
+        // Rules of a file that cannot be used are not known to be what it asks for.
+        let confirmed = match repaired.is_ok() && is_usable {
+            true => self.confirm(),
+            // Without a guard, this has no effect.
+            false => self.rules.deny().or(Ok(())),
+        };
+        match repaired.and(confirmed) {
             Ok(()) if is_usable => self.complaint = None,
             Ok(()) => {}
             Err(complaint) => {
-                // Without a guard, this has no effect.
                 let _ = self.rules.deny();
                 self.monitor = RulesMonitor::default();
                 self.complain(&complaint);
@@ -235,6 +241,10 @@ impl Watching<'_> {
                 tracing::info!("the rules are what they should be again");
             }
         }
+        Ok(())
+    }
+
+    fn confirm(&mut self) -> Result<(), String> {
         let lasting = Duration::from_secs(self.args.every) * BELIEVED;
         let unreported =
             |error: Error| format!("the sidecar cannot be notified that the rules are what they should be: {error}");
