@@ -251,6 +251,43 @@ fn exit_code_is_that_of_findings_as_severe_as_asked_in_each_form_of_check() {
 }
 
 /// Before, the whole network was printed, with notes on every other node.
+/// The token of a request was readable behind the sidecar, and no finding said so.
+#[test]
+fn what_leaves_the_host_in_the_clear_by_the_file_is_found() {
+    let place = Place::new(&NETWORK.replace("forward: 127.0.0.1:8000", "forward: 10.0.0.9:8000"));
+    let finding =
+        "nodes.nrf.sidecar.inbound[0].forward: hands decrypted requests to 10.0.0.9:8000, which may be on another host";
+    assert!(place.findings("").contains(&finding.to_owned()));
+    // The node's own addresses are on its host.
+    let own = "forward: 10.0.0.9:8000 }]\n    names: { dns: [nrf], ip: [10.0.0.9] }";
+    place.write(
+        &NETWORK
+            .replace("forward: 127.0.0.1:8000 }]", own)
+            .replace("\n      admin: 127.0.0.1:9100", ""),
+    );
+    assert!(!place.findings("").iter().any(|finding| finding.contains("decrypted")));
+
+    // Nothing takes what goes to an IPv6 `service`: `redirect` refuses the file.
+    let transparent = NETWORK.replace(
+        "listen: 127.0.0.1:8001, to: nrf",
+        "listen: 127.0.0.1:8001, transparent: true",
+    );
+    place.write(&transparent.replace(
+        "forward: 127.0.0.1:8000",
+        "forward: 127.0.0.1:8000, service: '[fd00::2]:8000'",
+    ));
+    let finding =
+        "nodes.amf.sidecar.outbound: no rules can be installed: nothing takes what goes to [fd00::2]:8000 (nrf)";
+    assert!(place.findings("--node amf").contains(&finding.to_owned()));
+    place.write(&transparent);
+    assert!(
+        !place
+            .findings("--node amf")
+            .iter()
+            .any(|finding| finding.contains("rules"))
+    );
+}
+
 #[test]
 fn check_of_a_node_is_about_it_and_its_links_and_says_how_much_is_left_out() {
     let place = Place::new(&NETWORK.replace(

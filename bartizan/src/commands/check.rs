@@ -1,6 +1,7 @@
 //! `bartizan check`: what is in effect in a deployment file, and what in it protects less than it seems to.
 
 mod credentials;
+mod decrypted;
 mod exception;
 mod findings;
 mod in_effect;

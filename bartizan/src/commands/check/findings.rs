@@ -6,6 +6,7 @@ use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, P
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
+use super::decrypted;
 use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
@@ -110,6 +111,12 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
     findings.extend(scope.ends().flat_map(|node| macsec::of_node(scope, node)));
     #[cfg(feature = "full")]
     findings.extend(ipsec::limits(scope));
+    findings.extend(scope.nodes().flat_map(decrypted::leaves));
+    findings.extend(
+        scope
+            .node
+            .and_then(|node| decrypted::not_redirected(deployment, node, now)),
+    );
     findings.extend(scope.nodes().filter_map(mistyped_function));
     findings.extend(interfaces_nobody_listens_for(scope));
     findings.extend(scope.nodes().filter_map(|node| listening_for_nobody(deployment, node)));

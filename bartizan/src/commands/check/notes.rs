@@ -28,7 +28,8 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
             if outbound.path == Path::Splice {
                 notes.extend(http_as_it_is(deployment, node, index));
             }
-            if !outbound.listen.ip().is_loopback() {
+            // A gateway refuses callers on other hosts.
+            if outbound.path != Path::Sctp && !outbound.listen.ip().is_loopback() {
                 notes.push(Finding::new(
                     format!("nodes.{name}.sidecar.outbound[{index}]"),
                     format!(
