@@ -1,14 +1,15 @@
 //! Nodes: network functions and O-RAN elements.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::error::Fault;
 use crate::identity::Identity;
 use crate::ipsec::IpsecNode;
-use crate::sidecar::{Files, Inbound, Sidecar};
+use crate::sidecar::{Files, Inbound, Path, Sidecar};
 
 /// A node's name in the deployment file. It exists in the file it came from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +44,42 @@ impl Node {
             Some(sidecar) => &sidecar.inbound,
             None => self.tls.as_deref().unwrap_or_default(),
         }
+    }
+
+    /// Addresses of the node that other hosts can reach: its own, those of its certificate, and
+    /// those of its functions.
+    pub fn addresses(&self) -> BTreeSet<IpAddr> {
+        let of_functions = self
+            .inbound()
+            .iter()
+            .flat_map(|inbound| [inbound.service, inbound.forward]);
+        let mut all = BTreeSet::from([self.address]);
+        all.extend(self.identity.ip().iter().map(IpAddr::to_canonical));
+        all.extend(of_functions.map(|address| address.ip()));
+        all.retain(|address| !address.is_loopback() && !address.is_unspecified());
+        all
+    }
+
+    /// Addresses at which other hosts can call the function of a listener: `service`, and each
+    /// address of the node with a port of the function. TCP listeners for TLS are left out.
+    pub fn called_at(&self, inbound: &Inbound) -> BTreeSet<SocketAddr> {
+        let has_tls = |address: &SocketAddr| {
+            let mut listeners = self.inbound().iter().map(|other| other.listen);
+            let has = |listen: SocketAddr| listen.ip().is_unspecified() || listen.ip() == address.ip();
+            inbound.path != Path::Sctp && listeners.any(|listen| listen.port() == address.port() && has(listen))
+        };
+        // The function's own TLS is at `forward`.
+        let ports = match self.tls {
+            Some(_) => [inbound.service.port(); 2],
+            None => [inbound.service.port(), inbound.forward.port()],
+        };
+        let addresses = self.addresses().into_iter();
+        let mut all: BTreeSet<_> = addresses
+            .flat_map(|ip| ports.map(|port| SocketAddr::new(ip, port)))
+            .filter(|address| !has_tls(address))
+            .collect();
+        all.insert(inbound.service);
+        all
     }
 
     /// Remedy where a command is for the node's sidecar, and it has none.

@@ -1,7 +1,6 @@
 //! From text to a deployment in which every name resolves.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::node::{Node, NodeName, not_of_a_host};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
-use crate::sidecar::{CertificateFiles, Files, Inbound, Path as DataPath, Route, Sidecar};
+use crate::sidecar::{CertificateFiles, Files, Path as DataPath, Route, Sidecar};
 use crate::{mesh, nearest::nearest, own_tls, syntax};
 
 /// A network as its deployment file describes it.
@@ -112,15 +111,6 @@ impl Deployment {
     ) -> impl Iterator<Item = (&'a Node, &'a Interface, &'a MacsecLink)> {
         self.joined(name)
             .filter_map(|(peer, interface)| Some((peer, interface, interface.macsec.as_deref()?)))
-    }
-
-    /// The node whose network function others know to be at `address`, with the inbound listener that leads to it.
-    #[must_use]
-    pub fn service_at(&self, address: SocketAddr) -> Option<(&Node, &Inbound)> {
-        self.nodes().find_map(|node| {
-            let mut inbound = node.inbound().iter();
-            Some((node, inbound.find(|inbound| inbound.service == address)?))
-        })
     }
 
     fn resolve(raw: &RawDeployment, base: &Path) -> Result<Self, Fault> {

@@ -68,23 +68,26 @@ impl Gateway {
     fn close(&mut self, link: &Interface, sidecar: &Sidecar, peer: &Node, others: bool) {
         let inbound = peer.sidecar.iter().flat_map(over_sctp);
         for inbound in inbound.filter(|inbound| inbound.interface == link.kind) {
-            let taken = sidecar.outbound.iter().find(|outbound| {
-                outbound.path == Path::Sctp
-                    && matches!(&outbound.route, Route::To(to) if *to == peer.name)
-                    && outbound.interface.is_none_or(|kind| kind == link.kind)
-                    && outbound.listen.is_ipv4() == inbound.service.is_ipv4()
-            });
-            let association = Association {
-                node: peer.name.clone(),
-                listener: taken.map(|outbound| outbound.listen),
-            };
-            self.services.insert(inbound.service, association);
-            if !others {
-                self.peers.insert(inbound.service.ip());
+            for service in peer.called_at(inbound) {
+                let taken = sidecar.outbound.iter().find(|outbound| {
+                    outbound.path == Path::Sctp
+                        && matches!(&outbound.route, Route::To(to) if *to == peer.name)
+                        && outbound.interface.is_none_or(|kind| kind == link.kind)
+                        && outbound.listen.is_ipv4() == service.is_ipv4()
+                });
+                let association = Association {
+                    node: peer.name.clone(),
+                    listener: taken.map(|outbound| outbound.listen),
+                };
+                if service == inbound.service {
+                    self.services.insert(service, association);
+                } else {
+                    self.services.entry(service).or_insert(association);
+                }
             }
         }
         if !others {
-            self.peers.insert(peer.address);
+            self.peers.extend(peer.addresses());
         }
     }
 

@@ -99,13 +99,17 @@ impl Plan {
         for (peer, interface) in deployment.joined(node.name.as_str()) {
             links.entry(peer.name.as_str()).or_default().push(interface);
         }
+        let mut further = Vec::new();
         for peer in peers.filter(|_| probed.is_some()) {
             let links = links.get(peer.name.as_str()).map_or(&[][..], Vec::as_slice);
-            plan.add(links, node, peer, now)?;
+            plan.add(links, node, peer, now, &mut further)?;
         }
-        plan.services.sort();
-        plan.services.dedup();
         plan.check(deployment, sidecar, &place)?;
+        let taken: BTreeSet<_> = deployment.nodes().flat_map(taken).collect();
+        further.retain(|service| !taken.contains(&service.address));
+        plan.services.append(&mut further);
+        plan.services.sort();
+        plan.services.dedup_by_key(|service| service.address);
         Ok(plan)
     }
 
@@ -138,8 +142,16 @@ impl Plan {
         &self.unprotected_peers
     }
 
-    /// Adds a peer, which these links join to the node.
-    fn add(&mut self, links: &[&Interface], node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
+    /// Adds a peer, which these links join to the node. The addresses of its functions other than
+    /// `service` are `further`: they need no listener of their family.
+    fn add(
+        &mut self,
+        links: &[&Interface],
+        node: &Node,
+        peer: &Node,
+        now: SystemTime,
+        further: &mut Vec<Service>,
+    ) -> Result<(), Error> {
         let unprotected_peers: Vec<_> = links
             .iter()
             .filter_map(|interface| UnprotectedPeer::of(interface, node, peer, now))
@@ -175,10 +187,13 @@ impl Plan {
                 let place = format!("nodes.{}.{}[{index}]", peer.name, listeners_of(peer));
                 return Err(refused(&place, &cause, hint));
             }
-            self.services.push(Service {
+            let service = |address| Service {
                 address,
                 node: peer.name.clone(),
-            });
+            };
+            self.services.push(service(address));
+            let called_at = peer.called_at(inbound).into_iter();
+            further.extend(called_at.filter(|address| !on_this_host(*address)).map(service));
         }
         self.unprotected_peers.extend(unprotected_peers);
         Ok(())
@@ -283,6 +298,19 @@ fn listeners_of(node: &Node) -> &'static str {
         Some(_) => "tls",
         None => "sidecar.inbound",
     }
+}
+
+/// Addresses of a node that belong to its functions and to its TLS listeners alone.
+fn taken(node: &Node) -> Vec<SocketAddr> {
+    let mut taken = Vec::new();
+    for inbound in node.inbound() {
+        taken.extend([inbound.service, upstream(node, inbound)]);
+        if inbound.listen.ip().is_unspecified() {
+            let addresses = node.addresses().into_iter();
+            taken.extend(addresses.map(|ip| SocketAddr::new(ip, inbound.listen.port())));
+        }
+    }
+    taken
 }
 
 /// Address of the sidecar behind an inbound listener.

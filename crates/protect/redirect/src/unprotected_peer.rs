@@ -48,14 +48,14 @@ impl UnprotectedPeer {
         let (ours, theirs) = (inbound(node), inbound(peer));
         let own_tls = theirs.iter().filter(|_| peer.tls.is_some());
         let own_tls = own_tls.map(|inbound| inbound.listen);
-        let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).chain(own_tls).collect();
+        let services = theirs.iter().flat_map(|inbound| peer.called_at(inbound));
         Some(Self {
             node: peer.name.clone(),
             kind: interface.kind,
             protection: interface.protection,
             until,
             networks: networks(interface, node, peer),
-            services,
+            services: services.chain(own_tls).collect(),
             ports: ours
                 .iter()
                 .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
@@ -76,22 +76,17 @@ impl UnprotectedPeer {
     }
 }
 
-/// Networks that the traffic of `peer` to `node` over an interface comes from: its address, those
-/// where its functions are called, and those behind it in an IPsec link.
+/// Networks that the traffic of `peer` to `node` over an interface comes from: its addresses, and
+/// those behind it in an IPsec link.
 pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<Network> {
-    let called = peer
-        .inbound()
-        .iter()
-        .filter(|inbound| inbound.interface == interface.kind)
-        .map(|inbound| inbound.service.ip())
-        .filter(|address| !address.is_loopback());
     let link = interface
         .ipsec
         .as_ref()
         .and_then(|link| link.ends_from(node.name.as_str()));
     let inner = link.map(|(_, there)| there.inner.clone()).unwrap_or_default();
     let mut networks = Vec::new();
-    for network in called.chain([peer.address]).map(Network::of_host).chain(inner) {
+    let addresses = peer.addresses().into_iter().chain([peer.address]);
+    for network in addresses.map(Network::of_host).chain(inner) {
         if !networks.contains(&network) {
             networks.push(network);
         }

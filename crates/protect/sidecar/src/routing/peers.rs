@@ -1,7 +1,7 @@
 //! Upstreams: where peers accept TLS, and which of them a request's target names.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use bartizan_deployment::{Carrier, Deployment, InterfaceKind, Node, NodeName};
 
@@ -169,10 +169,22 @@ impl Upstreams {
 
     /// The upstream to the function that others know to be at `address`.
     pub(crate) fn at(&self, address: SocketAddr) -> Result<&Upstream, NoUpstream> {
+        let host = address.ip().to_string();
+        let by_host = || {
+            Some(
+                self.hosts
+                    .get(&host)
+                    .and_then(|found| by_port(found, address.port()))?
+                    .upstream,
+            )
+        };
+        let elsewhere = || self.elsewhere.get(&address).or_else(|| self.unjoined.get(&host));
         let index = self
             .services
             .get(&address)
-            .ok_or_else(|| match self.elsewhere.get(&address) {
+            .copied()
+            .or_else(by_host)
+            .ok_or_else(|| match elsewhere() {
                 Some(node) => NoUpstream::Unjoined {
                     target: address.to_string(),
                     node: node.clone(),
@@ -180,7 +192,7 @@ impl Upstreams {
                 },
                 None => NoUpstream::Nobody(address),
             })?;
-        self.upstreams.get(*index).ok_or(NoUpstream::Nobody(address))
+        self.upstreams.get(index).ok_or(NoUpstream::Nobody(address))
     }
 
     /// The upstream a target names: by the address others know a function at, else by host and port. A host of one function alone is
@@ -224,7 +236,7 @@ fn by_port(found: &[Meant], port: u16) -> Option<&Meant> {
 fn names(node: &Node) -> Vec<String> {
     let mut names = vec![node.name.as_str().to_ascii_lowercase(), node.address.to_string()];
     names.extend(node.identity.dns().iter().map(|name| name.to_ascii_lowercase()));
-    names.extend(node.identity.ip().iter().map(IpAddr::to_string));
+    names.extend(node.identity.ip().iter().map(|ip| ip.to_canonical().to_string()));
     names
 }
 
@@ -396,6 +408,7 @@ interfaces:
         assert_eq!(at("10.0.0.2:8000").unwrap(), "nrf 10.0.0.2:7443");
         assert_eq!(at("10.0.0.3:8001").unwrap(), "udm 10.0.0.3:7444");
         assert_eq!(at("10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
+        assert_eq!(at("[2001:db8::2]:8000").unwrap(), "nrf 10.0.0.2:7443");
         assert_eq!(
             at("10.0.0.3:9999").unwrap_err(),
             "the deployment file has no function at 10.0.0.3:9999"
