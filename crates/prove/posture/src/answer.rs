@@ -53,12 +53,6 @@ impl Verdict {
         }
     }
 
-    /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the
-    /// whole unknown.
-    pub(crate) fn worse(self, other: Self) -> Self {
-        if other.rank() < self.rank() { other } else { self }
-    }
-
     /// From 0, the worst.
     pub(crate) fn rank(self) -> u8 {
         match self {
@@ -147,6 +141,56 @@ impl Basis {
     }
 }
 
+/// A verdict, and if it is one that an exception for classical algorithms excuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    verdict: Verdict,
+    /// True where nothing is wrong, or unknown, but a key exchange or a signature that is classical,
+    /// or may be.
+    by_classical: bool,
+}
+
+impl Judged {
+    /// Vulnerable for a key exchange or a signature that is classical, and for nothing else.
+    pub(crate) const CLASSICAL: Self = Self {
+        verdict: Verdict::Vulnerable,
+        by_classical: true,
+    };
+    /// Not observable, and more than a key exchange or a signature is not known.
+    pub(crate) const UNKNOWN: Self = Self {
+        verdict: Verdict::NotObservable,
+        by_classical: false,
+    };
+
+    /// From 0, the worst. What an exception excuses is the better of two that are vulnerable.
+    pub(crate) fn rank(self) -> u8 {
+        2 * self.verdict.rank() + u8::from(self.by_classical)
+    }
+
+    /// The same of keys made in a conversation.
+    pub(crate) fn of_keys(self) -> Self {
+        Self {
+            verdict: self.verdict.of_keys(),
+            ..self
+        }
+    }
+
+    /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the
+    /// whole unknown.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        if other.rank() < self.rank() { other } else { self }
+    }
+}
+
+impl From<Verdict> for Judged {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            by_classical: !verdict.is_vulnerable(),
+        }
+    }
+}
+
 /// A statement with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Founded<S> {
@@ -158,11 +202,11 @@ pub struct Founded<S> {
 pub type Reply = Founded<Answer>;
 
 /// A verdict with its reason.
-pub type Judgement = Founded<Verdict>;
+pub type Judgement = Founded<Judged>;
 
 impl<S> Founded<S> {
-    pub(crate) fn new(statement: S, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
-        Self::on(statement, Basis::new(because, sources))
+    pub(crate) fn new(statement: impl Into<S>, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
+        Self::on(statement.into(), Basis::new(because, sources))
     }
 
     pub(crate) fn on(statement: S, basis: Basis) -> Self {
@@ -195,6 +239,15 @@ impl Judgement {
     /// The verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
+        self.statement.verdict
+    }
+
+    pub(crate) fn judged(&self) -> Judged {
         self.statement
+    }
+
+    /// Returns true if an exception for classical algorithms excuses it.
+    pub(crate) fn is_by_classical(&self) -> bool {
+        self.statement.by_classical
     }
 }

@@ -11,7 +11,7 @@ use bartizan_wire::{Content, Seen, Side, keys};
 use crate::confidentiality::{in_tcp, not_agreed};
 use crate::evidence::disputed;
 use crate::ledgers::Entry;
-use crate::{Answer, Evidence, Judgement, Source, Verdict, ssh};
+use crate::{Answer, Evidence, Judged, Judgement, Source, Verdict, ssh};
 
 /// One end: its authentication, and the judgement on forging it.
 pub(crate) struct End {
@@ -26,9 +26,14 @@ impl End {
         because: impl Into<Arc<str>>,
         sources: Vec<Source>,
     ) -> Self {
+        // An end that proves nothing has no signature that an exception could excuse.
+        let judged = match (verdict, authenticated) {
+            (Verdict::Vulnerable, answer) if answer != Answer::No => Judged::CLASSICAL,
+            _ => verdict.into(),
+        };
         Self {
             authenticated,
-            judgement: Judgement::new(verdict, because, sources),
+            judgement: Judgement::new(judged, because, sources),
         }
     }
 }
@@ -64,7 +69,7 @@ pub(crate) fn both(server: &Judgement, client: &Judgement) -> Judgement {
         format!("server: {}; client: {}", server.because(), client.because())
     };
     let sources = [server.sources(), client.sources()].concat();
-    Judgement::new(server.verdict().worse(client.verdict()), because, sources)
+    Judgement::new(server.judged().worse(client.judged()), because, sources)
 }
 
 /// Bytes that either end has sent at most where one refused the other: the longest chains.

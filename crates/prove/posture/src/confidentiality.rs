@@ -1,13 +1,13 @@
 //! Can someone who records a connection today read it with a quantum computer?
 
-use bartizan_registry::NamedGroup;
+use bartizan_registry::{NamedGroup, Safety};
 use bartizan_wire::plaintext::Own;
 use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Moment, Seen, Start};
 
 use crate::established::Progress;
-use crate::negotiation::by_group;
-use crate::{Evidence, Judgement, Source, Verdict, proxy, ssh};
+use crate::negotiation::{by_group, unknown_suite};
+use crate::{Evidence, Judged, Judgement, Source, Verdict, proxy, ssh};
 
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let connection = evidence.connection();
@@ -148,7 +148,16 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
 
 /// Judges a group that only a ledger names.
 fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judgement {
-    let judgement = by_group(group, vec![source]);
+    let mut judgement = by_group(group, vec![source]);
+    let suites = evidence
+        .entries()
+        .filter_map(|entry| entry.handshake.negotiated.as_ref());
+    let unknown = suites
+        .filter_map(|negotiated| unknown_suite(negotiated.cipher.code))
+        .next();
+    if let Some(because) = unknown.filter(|_| judgement.verdict() == Verdict::QuantumSafe) {
+        judgement = Judgement::new(Judged::UNKNOWN, because, judgement.sources().to_vec());
+    }
     if !evidence.is_joined_by_address() {
         return judgement;
     }
@@ -156,7 +165,7 @@ fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judg
         "{}, by the ledger's record of these addresses at that time: the ClientHello is not in the capture",
         judgement.because()
     );
-    Judgement::new(judgement.verdict(), because, judgement.sources().to_vec())
+    Judgement::new(judgement.judged(), because, judgement.sources().to_vec())
 }
 
 /// Lowers a judgement that packets contradict: it is never safe.
@@ -182,7 +191,7 @@ pub(crate) fn stray_bytes(tls: &Tls) -> Option<&Seen<Fault>> {
 
 /// No version before 1.3 has a post-quantum key exchange; a pre-shared key alone is another matter.
 fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sources: Vec<Source>) -> Judgement {
-    if is_psk(suite) {
+    if is_psk(suite) && !is_broken(suite) {
         return Judgement::new(
             Verdict::NotObservable,
             format!("{version} keyed by a pre-shared key: {UNSHOWN_KEY}"),
@@ -194,11 +203,27 @@ fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sourc
         format!(" ({group})")
     });
     let group = group.unwrap_or_default();
-    Judgement::new(
-        Verdict::Vulnerable,
-        format!("{version} negotiated: its key exchange{group} is classical"),
-        sources,
-    )
+    let because = format!("{version} negotiated: its key exchange{group} is classical");
+    by_older_suite(Some(suite), because, sources)
+}
+
+pub(crate) fn is_broken(suite: u16) -> bool {
+    tls::older_cipher(suite) == Some(Safety::Vulnerable)
+}
+
+/// Judges a version without post-quantum key exchange by its cipher suite too, where it is shown. Its
+/// reason begins otherwise than that of a classical key exchange: who accepts that accepts no more.
+pub(crate) fn by_older_suite(suite: Option<u16>, classical: String, sources: Vec<Source>) -> Judgement {
+    let Some((suite, safety)) = suite.map(|suite| (suite, tls::older_cipher(suite))) else {
+        return Judgement::new(Judged::CLASSICAL, classical, sources);
+    };
+    let what = match safety {
+        Some(Safety::QuantumSafe) => return Judgement::new(Judged::CLASSICAL, classical, sources),
+        Some(Safety::Vulnerable) => "can be broken without a quantum computer",
+        None => "is not known",
+    };
+    let because = format!("the cipher of suite 0x{suite:04x} {what}; {classical}");
+    Judgement::new(Verdict::Vulnerable, because, sources)
 }
 
 /// The rule for keys that packets do not show: where a key that both ends were given takes part, or

@@ -8,7 +8,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::tls::{self, Version};
 
 use crate::authenticity::{End, Unencrypted, both};
-use crate::confidentiality::is_psk;
+use crate::confidentiality::{by_older_suite, is_broken, is_psk};
 use crate::established::Progress;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::uniform;
@@ -34,25 +34,17 @@ pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Pos
         Some(version) => version != Version::DTLS13,
         None => dtls.legacy_protected > 0,
     };
-    let all = Source::between(association.first, association.last);
-    let clear = Reply::new(Answer::No, "DTLS records only", vec![all.clone()]);
     let carried = Carried {
         dtls,
         over: " over SCTP",
-        all: all.clone(),
+        all: Source::between(association.first, association.last),
         older,
     };
-    let mut posture = Posture {
-        clear,
-        ..carried.posture(Kind::DtlsOverSctp)
-    };
-    spread::doubt(dtls.looks_encrypted(), &all, &mut posture);
-    posture
+    carried.judged(Kind::DtlsOverSctp)
 }
 
 /// Judges DTLS over UDP.
 pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
-    let all = Source::between(datagrams.first, datagrams.last);
     let protected = dtls.protected[0] + dtls.protected[1];
     let kind = match version(dtls) {
         Some(_) if refused(dtls).is_some() => Kind::DtlsNotAgreed,
@@ -64,41 +56,11 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     let carried = Carried {
         dtls,
         over: "",
-        all: all.clone(),
+        all: Source::between(datagrams.first, datagrams.last),
         // Missing packets prove no older version: a pre-shared key may have keyed it.
         older: version(dtls).is_some_and(|version| version != Version::DTLS13),
     };
-    let posture = carried.posture(kind);
-    let null = dtls
-        .server_hello
-        .as_ref()
-        .filter(|seen| tls::is_null_cipher(seen.value.cipher_suite));
-    let clear = match (dtls.data_in_plaintext, null) {
-        (Some(at), _) => Some((
-            "application data in records that are not encrypted",
-            Source::between(at, at),
-        )),
-        (None, Some(hello)) => Some(("the cipher suite does not encrypt", Source::seen(hello))),
-        (None, None) => None,
-    };
-    let Some((because, source)) = clear else {
-        let mut posture = Posture {
-            clear: Reply::new(Answer::No, "DTLS records only", vec![all.clone()]),
-            ..posture
-        };
-        spread::doubt(dtls.looks_encrypted(), &all, &mut posture);
-        return posture;
-    };
-    let judgement = Judgement::new(
-        Verdict::ReadableNow,
-        format!("sent unencrypted: {because}"),
-        vec![source.clone()],
-    );
-    Posture {
-        clear: Reply::new(Answer::Yes, because, vec![source]),
-        confidentiality: judgement,
-        ..posture
-    }
+    carried.judged(kind)
 }
 
 /// The judgement of a handshake that an end refused behind the ServerHello, before both showed a Finished.
@@ -106,6 +68,11 @@ fn refused(dtls: &Dtls) -> Option<Judgement> {
     let alert = dtls
         .refusal()
         .filter(|_| dtls.finished != [true; 2] && dtls.data_in_plaintext.is_none())?;
+    // Early data were carried, whatever became of the handshake.
+    let hellos = [&dtls.first_client_hello, &dtls.client_hello];
+    if hellos.into_iter().flatten().any(|hello| hello.value.early_data) {
+        return None;
+    }
     let because = format!("not established: refused ({})", alert.value);
     dtls.server_hello.as_ref()?;
     Some(Judgement::new(Verdict::NotSeen, because, vec![Source::seen(alert)]))
@@ -116,6 +83,41 @@ fn version(dtls: &Dtls) -> Option<Version> {
 }
 
 impl Carried<'_> {
+    /// The posture, with what its records show in plaintext.
+    fn judged(&self, kind: Kind) -> Posture {
+        let (dtls, posture) = (self.dtls, self.posture(kind));
+        let null = dtls
+            .server_hello
+            .as_ref()
+            .filter(|seen| tls::is_null_cipher(seen.value.cipher_suite));
+        let clear = match (dtls.data_in_plaintext, null) {
+            (Some(at), _) => Some((
+                "application data in records that are not encrypted",
+                Source::between(at, at),
+            )),
+            (None, Some(hello)) => Some(("the cipher suite does not encrypt", Source::seen(hello))),
+            (None, None) => None,
+        };
+        let Some((because, source)) = clear else {
+            let mut posture = Posture {
+                clear: Reply::new(Answer::No, "DTLS records only", vec![self.all.clone()]),
+                ..posture
+            };
+            spread::doubt(dtls.looks_encrypted(), &self.all, &mut posture);
+            return posture;
+        };
+        let judgement = Judgement::new(
+            Verdict::ReadableNow,
+            format!("sent unencrypted: {because}"),
+            vec![source.clone()],
+        );
+        Posture {
+            clear: Reply::new(Answer::Yes, because, vec![source]),
+            confidentiality: judgement,
+            ..posture
+        }
+    }
+
     fn posture(&self, kind: Kind) -> Posture {
         let dtls = self.dtls;
         let all = || vec![self.all.clone()];
@@ -192,7 +194,7 @@ fn finished(dtls: &Dtls, judgement: Judgement) -> Judgement {
 fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
     let Carried { dtls, over, .. } = carried;
     match &dtls.server_hello {
-        Some(server) if carried.older && is_psk(server.value.cipher_suite) => {
+        Some(server) if carried.older && is_psk(server.value.cipher_suite) && !is_broken(server.value.cipher_suite) => {
             let name = name(version(dtls));
             let because = format!("{name}{over} keyed by a pre-shared key: how it was made is not shown here");
             Judgement::new(Verdict::NotObservable, because, source.to_vec())
@@ -204,7 +206,8 @@ fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
                 "{name}{over}{with}: quantum-vulnerable by construction, as no post-quantum key exchange is defined below \
                  DTLS 1.3"
             );
-            Judgement::new(Verdict::Vulnerable, because, source.to_vec())
+            let suite = dtls.server_hello.as_ref().map(|seen| seen.value.cipher_suite);
+            by_older_suite(suite, because, source.to_vec())
         }
         Some(server) if has_post_quantum(server.value.version) => {
             let (first, retry) = (dtls.first_client_hello.as_ref(), dtls.hello_retry_request.as_ref());

@@ -10,8 +10,8 @@ use crate::keying::Made;
 use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, ike, spread};
 
 /// Judges an association by what keyed it; `ike` are the IKE_SAs of the capture, and `made` names the
-/// ones that may have. [`doubt`] comes last, behind keys and ledgers.
-pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
+/// ones that may have. [`doubt`] comes last, behind keys and ledgers. Its cipher is shown by keys alone.
+pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa], cipher_is_shown: bool) -> Posture {
     let all = vec![Source::between(sa.first, sa.last)];
     let keyed_by = keyed_by(made, ike);
     let confidentiality = match (sa.in_plaintext(), &keyed_by) {
@@ -20,7 +20,8 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
             "sent unencrypted: ESP with NULL encryption",
             vec![Source::between(at, at)],
         ),
-        (None, Ok(judged)) => by_ike(judged),
+        (None, Ok(judged)) if cipher_is_shown => by_ike(judged),
+        (None, Ok(judged)) => ike::unless_of_64_bits(sa.blocks, by_ike(judged)),
         (None, Err((because, sources))) => {
             let sources = [sources.clone(), all.clone()].concat();
             Judgement::new(Verdict::NotObservable, because.clone(), sources)
@@ -30,7 +31,7 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;
             let because = format!("of the IKE_SA between the same hosts: {}", judgement.because());
-            Judgement::new(judgement.verdict(), because, judgement.sources().to_vec())
+            Judgement::new(judgement.judged(), because, judgement.sources().to_vec())
         }
         Err((because, _)) => Judgement::new(Verdict::NotObservable, because.clone(), all.clone()),
     };
@@ -155,5 +156,5 @@ fn by_ike(judged: &JudgedIkeSa) -> Judgement {
         return Judgement::new(Verdict::NotObservable, because, sources);
     }
     let because = format!("keyed by the IKE_SA between the same hosts: {}", judgement.because());
-    Judgement::new(judgement.verdict().of_keys(), because, sources)
+    Judgement::new(judgement.judged().of_keys(), because, sources)
 }

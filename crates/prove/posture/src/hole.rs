@@ -54,7 +54,7 @@ impl Hole {
         Self {
             kind: HoleKind::BehindProxy,
             count: 1,
-            judgement: Judgement::new(judgement.verdict(), because, judgement.sources().to_vec()),
+            judgement: Judgement::new(judgement.judged(), because, judgement.sources().to_vec()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::key_exchange::{KeyExchangeClass, Room};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 use choice::{judge, without_choice};
 
-pub(crate) use choice::announces_ppk;
+pub(crate) use choice::{announces_ppk, unless_of_64_bits};
 
 /// Knowledge of the IKE_SA whose rekey made another.
 #[derive(Debug, Clone, Copy)]
@@ -349,7 +349,7 @@ fn authenticity(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     if let Some(parent) = parent.filter(|_| sa.origin == Origin::Rekey) {
         let because = format!("of the IKE_SA it was made from: {}", parent.authenticity.because());
         return Judgement::new(
-            parent.authenticity.verdict(),
+            parent.authenticity.judged(),
             because,
             parent.authenticity.sources().to_vec(),
         );

@@ -9,7 +9,7 @@ use bartizan_wire::ike::{ExchangeType, IkeSa, KeyExchangeMethod, Made, Opened, P
 use crate::authenticity::{End, Shown, both, by_chain};
 use crate::key_exchange::KeyExchangeClass;
 use crate::keying;
-use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
+use crate::{Answer, Contradiction, Judged, Judgement, Posture, Reply, Source, Verdict};
 
 /// The mark of a statement that rests on keys.
 const BY: &str = "as the keys given show";
@@ -57,12 +57,14 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     posture.confidentiality = if let Some(cipher) = broken(&made.value) {
         let because = format!("{}, {BY}", weakness(cipher));
         Judgement::new(worth(cipher), because, sources)
+    } else if let Some(because) = unknown(&made.value) {
+        Judgement::new(Judged::UNKNOWN, because, sources)
     } else if withstand(methods) {
         Judgement::new(Verdict::QuantumSafe, how, sources)
     } else {
         let because = format!("{how}; of the IKE_SA it was made from: {}", before.because());
         Judgement::new(
-            before.verdict().of_keys(),
+            before.judged().of_keys(),
             because,
             [sources, before.sources().to_vec()].concat(),
         )
@@ -83,6 +85,22 @@ fn broken(made: &Made) -> Option<&'static Transform> {
     let ciphers = made.chosen.transforms.iter().filter(|transform| transform.kind == code);
     let mut known = ciphers.filter_map(|cipher| transform(TransformKind::Encryption, cipher.id));
     known.find(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+/// The cipher chosen, where there is none that the registry knows.
+fn unknown(made: &Made) -> Option<String> {
+    let code = TransformKind::Encryption.code();
+    let mut ciphers = made.chosen.transforms.iter().filter(|transform| transform.kind == code);
+    match ciphers.next() {
+        Some(cipher) if is_known_cipher(cipher.id) => None,
+        Some(cipher) => Some(format!("cipher {cipher}, which the registry does not know, {BY}")),
+        None => Some(format!("no cipher was chosen, {BY}")),
+    }
+}
+
+/// Returns true if the registry says what a cipher of this number is worth.
+pub(crate) fn is_known_cipher(id: u16) -> bool {
+    transform(TransformKind::Encryption, id).is_some_and(|known| known.recording.is_some())
 }
 
 /// Confidentiality under such a cipher.
@@ -219,6 +237,10 @@ pub(crate) fn refine_esp(made: &Seen<Made>, posture: &mut Posture) {
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
         }
         posture.confidentiality = Judgement::new(worth(cipher), because, sources);
+    } else if let Some(because) = unknown(&made.value) {
+        if !posture.confidentiality.verdict().is_vulnerable() {
+            posture.confidentiality = Judgement::new(Judged::UNKNOWN, because, sources);
+        }
     } else if posture.clear.answer() != Answer::Yes && withstand(methods) {
         let because = format!("{} of its own, {BY}", names(methods));
         posture.key_exchanges.clone_from(methods);

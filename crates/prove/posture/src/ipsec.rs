@@ -194,7 +194,7 @@ impl JudgedIpsec {
                 None if sa.first_sequence != 1 => Made::Before,
                 None => made,
             };
-            let mut posture = esp::posture(&sa, made, &self.ike);
+            let mut posture = esp::posture(&sa, made, &self.ike, opened.is_some());
             if let Some((_, child)) = opened {
                 ike_opened::refine_esp(child, &mut posture);
             }

@@ -46,7 +46,7 @@ mod span;
 mod spread;
 mod ssh;
 
-pub use answer::{Answer, Founded, Judgement, Reply, Source, Verdict};
+pub use answer::{Answer, Founded, Judged, Judgement, Reply, Source, Verdict};
 pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
 pub use hole::{Hole, HoleKind};

@@ -9,7 +9,7 @@ use bartizan_registry::{self as registry, CipherSuite, NamedGroup, Safety, TlsVe
 use bartizan_wire::Seen;
 use bartizan_wire::tls::{self, ClientHello, KeyShare, ServerHello, Version};
 
-use crate::{Judgement, Source, Verdict};
+use crate::{Judged, Judgement, Source, Verdict};
 
 /// Reason where no key exchange of its own took part.
 const BY_PRE_SHARED_KEY: &str =
@@ -129,14 +129,9 @@ impl<'a> Hellos<'a> {
 
     /// An unknown cipher suite may not encrypt.
     fn unknown_suite(&self) -> Option<Judgement> {
-        let suite = CipherSuite(self.server.value.cipher_suite);
-        let because = match registry::cipher(suite) {
-            Some(known) if known.version == TlsVersion::Tls13 => return None,
-            Some(_) => format!("cipher suite {suite} in the ServerHello is none of TLS 1.3"),
-            None => format!("cipher suite {suite}, which the registry does not know"),
-        };
+        let because = unknown_suite(self.server.value.cipher_suite)?;
         Some(Judgement::new(
-            Verdict::NotObservable,
+            Judged::UNKNOWN,
             because,
             vec![Source::seen(self.server)],
         ))
@@ -205,17 +200,27 @@ pub(crate) fn group_safety(group: NamedGroup) -> Option<Safety> {
     registry::group(group).map(|known| known.recording)
 }
 
+/// The reason why a suite may not encrypt what TLS 1.3 carries, where the registry does not say that it does.
+pub(crate) fn unknown_suite(suite: u16) -> Option<String> {
+    let suite = CipherSuite(suite);
+    match registry::cipher(suite) {
+        Some(known) if known.version == TlsVersion::Tls13 => None,
+        Some(_) => Some(format!("cipher suite {suite} is none of TLS 1.3")),
+        None => Some(format!("cipher suite {suite}, which the registry does not know")),
+    }
+}
+
 /// Judges a group by its name alone.
 pub(crate) fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
     match group_safety(group) {
         Some(Safety::QuantumSafe) => Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), sources),
         Some(Safety::Vulnerable) => Judgement::new(
-            Verdict::Vulnerable,
+            Judged::CLASSICAL,
             format!("{group} negotiated: a classical key exchange"),
             sources,
         ),
         None => Judgement::new(
-            Verdict::NotObservable,
+            Judged::UNKNOWN,
             format!("group {group} negotiated, which the registry does not know"),
             sources,
         ),

@@ -13,7 +13,7 @@ use bartizan_wire::{End, Moment};
 use crate::datagrams::{all, uniform};
 use crate::esp::nonces;
 use crate::negotiation::group_safety;
-use crate::{Answer, Contradiction, Evidence, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
+use crate::{Answer, Contradiction, Evidence, Judged, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
 
 /// The name of the open fronthaul's interface.
 pub(crate) const FRONTHAUL: &str = "FH";
@@ -174,14 +174,14 @@ fn encrypted(datagrams: &Datagrams, seen: &MacSec) -> Posture {
         Some(offset @ 1..) => format!("; the first {offset} octets of each frame are not encrypted"),
         _ => String::new(),
     };
-    let (verdict, answer, because) = match (keying.agreed, keying.eap) {
+    let (judged, answer, because) = match (keying.agreed, keying.eap) {
         (None, _) => (
-            Verdict::NotObservable,
+            Verdict::NotObservable.into(),
             Answer::NotObservable,
             "MACsec whose keying is not in the capture".to_owned(),
         ),
         (Some(_), Some(agreed)) if is_classical(agreed) => (
-            Verdict::Vulnerable,
+            Judged::CLASSICAL,
             Answer::No,
             format!(
                 "MACsec{suite}, keyed by MKA after EAP with {}: a classical key exchange",
@@ -189,7 +189,7 @@ fn encrypted(datagrams: &Datagrams, seen: &MacSec) -> Posture {
             ),
         ),
         (Some(_), Some(agreed)) => (
-            Verdict::NotObservable,
+            Verdict::NotObservable.into(),
             Answer::NotObservable,
             format!(
                 "MACsec{suite}, keyed by MKA after EAP with {}: whether its CAK comes from there is not shown",
@@ -197,13 +197,13 @@ fn encrypted(datagrams: &Datagrams, seen: &MacSec) -> Posture {
             ),
         ),
         (Some(_), None) => (
-            Verdict::NotObservable,
+            Verdict::NotObservable.into(),
             Answer::NotObservable,
             format!("MACsec{suite}, keyed by MKA: its CAK is pre-shared or older than the capture"),
         ),
     };
     let because = format!("{because}{offset}");
-    let confidentiality = Judgement::new(verdict, because.as_str(), sources(datagrams, keying.agreed));
+    let confidentiality = Judgement::new(judged, because.as_str(), sources(datagrams, keying.agreed));
     let integrity = "MACsec authenticates its frames by the same keys";
     let authenticity = Judgement::new(Verdict::NotObservable, integrity, all(datagrams));
     let clear = match keying.confidentiality_offset {

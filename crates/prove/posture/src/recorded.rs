@@ -8,10 +8,10 @@ use bartizan_registry::{Safety, Transform, TransformKind, transform, x509_algori
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Origin};
 
-use crate::ike_opened::{weakness, worth};
+use crate::ike_opened::{is_known_cipher, weakness, worth};
 use crate::key_exchange::KeyExchangeClass;
 use crate::span::Span;
-use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
+use crate::{Answer, Contradiction, Judged, Judgement, Posture, Reply, Source, Verdict};
 
 /// The SPIs of an IKE_SA: the initiator's, the responder's.
 type Spis = (u64, u64);
@@ -85,6 +85,15 @@ fn withstand(methods: &[KeyExchangeMethod]) -> bool {
 fn broken(encryption: Option<&Algorithm>) -> Option<&'static Transform> {
     let code = encryption.and_then(|algorithm| algorithm.code)?;
     transform(TransformKind::Encryption, code).filter(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+/// The reason why a cipher is not known, if the registry does not say what it is worth.
+fn unknown_cipher(encryption: Option<&Algorithm>, node: &str) -> Option<String> {
+    let known = encryption
+        .and_then(|algorithm| algorithm.code)
+        .is_some_and(is_known_cipher);
+    let name = encryption.map_or("that is not recorded", |algorithm| &algorithm.name);
+    (!known).then(|| format!("cipher {name}, which the registry does not know, by the ledger of {node}"))
 }
 
 /// Returns true if a CHILD_SA encrypts: one of AH names no cipher at all.
@@ -281,6 +290,9 @@ impl Recorded {
                 let because = format!("{}, by the ledger of {node}", weakness(cipher));
                 return Some(Judgement::new(worth(cipher), because, sources.to_vec()));
             }
+            if let Some(because) = unknown_cipher(entry.record.encryption.as_ref(), node) {
+                return Some(Judgement::new(Judged::UNKNOWN, because, sources.to_vec()));
+            }
             if withstand(&entry.methods) {
                 let because = format!("{} negotiated, by the ledger of {node}", names(&entry.methods));
                 return Some(Judgement::new(Verdict::QuantumSafe, because, sources.to_vec()));
@@ -294,7 +306,7 @@ impl Recorded {
                         "{} negotiated: a classical key exchange, by the ledger of {node}",
                         names(&entry.methods)
                     );
-                    return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
+                    return Some(Judgement::new(Judged::CLASSICAL, because, sources.to_vec()));
                 }
                 // Found established, or rekeyed from one that no ledger records: what went before is not known.
                 _ => return None,
@@ -413,6 +425,12 @@ impl Recorded {
             posture.contradictions.push(Contradiction { what, sources });
             return;
         }
+        if let Some(because) = unknown_cipher(child.record.encryption.as_ref(), node) {
+            if !posture.confidentiality.verdict().is_vulnerable() {
+                posture.confidentiality = Judgement::new(Judged::UNKNOWN, because, sources);
+            }
+            return;
+        }
         let reported = if withstand(&child.methods) {
             let because = format!("{} of its own, by the ledger of {node}", names(&child.methods));
             Some(Judgement::new(Verdict::QuantumSafe, because, sources.clone()))
@@ -422,7 +440,7 @@ impl Recorded {
                     "keyed by the IKE_SA that the ledger of {node} names: {}",
                     judgement.because()
                 );
-                Judgement::new(judgement.verdict(), because, sources.clone())
+                Judgement::new(judgement.judged(), because, sources.clone())
             })
         };
         let Some(reported) = reported else { return };
@@ -513,7 +531,7 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
             "the peer of {} proved itself by {method}{under}, by its ledger",
             entry.node
         );
-        posture.authenticity = Judgement::new(Verdict::Vulnerable, because, vec![entry.source.clone()]);
+        posture.authenticity = Judgement::new(Judged::CLASSICAL, because, vec![entry.source.clone()]);
     } else if let Some((entry, authentication)) = peers().next()
         && unknown(posture.authenticity.verdict())
     {

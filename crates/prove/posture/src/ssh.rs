@@ -7,7 +7,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::ssh::{Sent, Ssh};
 use bartizan_wire::{Connection, Ending, Side};
 
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, spread};
+use crate::{Answer, Judged, Judgement, Kind, Posture, Reply, Source, Verdict, spread};
 
 /// Transport that carries SSH.
 pub(crate) struct Transport {
@@ -144,24 +144,19 @@ fn has_no_cipher(ssh: &Ssh) -> bool {
 }
 
 /// The verdict on a cipher, of either direction, that is not known to withstand an attacker.
-fn weak_cipher(ssh: &Ssh) -> Option<(Verdict, String)> {
+fn weak_cipher(ssh: &Ssh) -> Option<(Judged, String)> {
     let judged = [Side::Client, Side::Server].map(|side| match ssh.cipher(side) {
         Some(name) => match ssh_cipher(name) {
             Some(Safety::QuantumSafe) => None,
             Some(Safety::Vulnerable) => Some((
-                Verdict::Vulnerable,
+                Verdict::Vulnerable.into(),
                 format!("its cipher {name} can be broken without a quantum computer"),
             )),
-            None => Some((
-                Verdict::NotObservable,
-                format!("the registry does not know its cipher {name}"),
-            )),
+            None => Some((Judged::UNKNOWN, format!("the registry does not know its cipher {name}"))),
         },
-        None => Some((Verdict::NotObservable, "the ends have no cipher in common".to_owned())),
+        None => Some((Judged::UNKNOWN, "the ends have no cipher in common".to_owned())),
     });
-    let weak = || judged.iter().flatten();
-    let broken = weak().find(|(verdict, _)| *verdict == Verdict::Vulnerable);
-    broken.or_else(|| weak().next()).cloned()
+    judged.into_iter().flatten().min_by_key(|(judged, _)| judged.rank())
 }
 
 /// Data that only a service sends, before the keys that would encrypt it.
@@ -191,18 +186,19 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
         return Judgement::new(Verdict::ReadableNow, because, choice(ssh));
     }
     let known = ssh_key_exchange(method).map(|known| known.recording);
-    if let Some((verdict, because)) = weak_cipher(ssh)
-        && (verdict == Verdict::Vulnerable || known == Some(Safety::QuantumSafe))
+    let weak = weak_cipher(ssh);
+    if let Some((judged, because)) = &weak
+        && (*judged != Judged::UNKNOWN || known == Some(Safety::QuantumSafe))
     {
-        return Judgement::new(verdict, because, choice(ssh));
+        return Judgement::new(*judged, because.as_str(), choice(ssh));
     }
-    let (verdict, because) = match known {
+    let (judged, because) = match known {
         Some(Safety::QuantumSafe) if has_second_offer(ssh) => (
-            Verdict::NotObservable,
+            Verdict::NotObservable.into(),
             format!("{method} negotiated, if the first SSH_MSG_KEXINIT of two counts"),
         ),
         Some(Safety::QuantumSafe) if !ssh.established() => (
-            Verdict::NotSeen,
+            Verdict::NotSeen.into(),
             format!("{method} negotiated, and whether it took place is missing from the capture"),
         ),
         Some(Safety::QuantumSafe) => match contradicted(ssh) {
@@ -210,18 +206,21 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
                 let sources = choice(ssh).into_iter().chain(source).collect();
                 return Judgement::new(Verdict::NotObservable, what, sources);
             }
-            None => (Verdict::QuantumSafe, format!("{method} negotiated")),
+            None => (Verdict::QuantumSafe.into(), format!("{method} negotiated")),
         },
-        Some(Safety::Vulnerable) => (
-            Verdict::Vulnerable,
-            format!("{method} negotiated: a classical key exchange"),
-        ),
+        Some(Safety::Vulnerable) => {
+            let classical = format!("{method} negotiated: a classical key exchange");
+            match weak {
+                Some((_, because)) => (Verdict::Vulnerable.into(), format!("{because}; {classical}")),
+                None => (Judged::CLASSICAL, classical),
+            }
+        }
         None => (
-            Verdict::NotObservable,
+            Judged::UNKNOWN,
             format!("{method} negotiated, which the registry does not know"),
         ),
     };
-    Judgement::new(verdict, because, choice(ssh))
+    Judgement::new(judged, because, choice(ssh))
 }
 
 /// A contradiction of the negotiated post-quantum method: an end sent a message of another length
@@ -286,14 +285,14 @@ fn authenticity(ssh: &Ssh, confidentiality: &Judgement, all: &[Source]) -> (Repl
         }
     };
     let reply = Reply::new(answer, because.clone(), sources.clone());
-    let (verdict, note) = match ssh_public_key(name).map(|known| known.forgery) {
-        _ if name.is_empty() => (Verdict::NotSeen, ""),
-        Some(Safety::Vulnerable) => (Verdict::Vulnerable, ""),
-        Some(Safety::QuantumSafe) => (Verdict::NotObservable, ""),
-        None => (Verdict::NotObservable, ", which the registry does not know"),
+    let (judged, note) = match ssh_public_key(name).map(|known| known.forgery) {
+        _ if name.is_empty() => (Verdict::NotSeen.into(), ""),
+        Some(Safety::Vulnerable) => (Judged::CLASSICAL, ""),
+        Some(Safety::QuantumSafe) => (Verdict::NotObservable.into(), ""),
+        None => (Verdict::NotObservable.into(), ", which the registry does not know"),
     };
     let because = format!("server: {because}{note}; client: {CLIENT}");
-    (reply, Judgement::new(verdict, because, sources))
+    (reply, Judgement::new(judged, because, sources))
 }
 
 fn offer(ssh: &Ssh, all: &[Source]) -> (Reply, Reply) {

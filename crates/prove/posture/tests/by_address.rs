@@ -274,3 +274,23 @@ fn packets_that_contradict_each_other_are_not_made_safe_by_a_record() {
     assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
     assert!(!posture.contradictions.is_empty());
 }
+
+/// A suite that a ledger names and that encrypts nothing (RFC 9150), or that the registry does not know.
+#[test]
+fn a_ledger_makes_nothing_safe_by_a_group_with_a_suite_that_may_not_encrypt() {
+    let late = begun_late(None);
+    let records = records(&late);
+    for (code, verdict) in [
+        (0x1302, Verdict::QuantumSafe),
+        (0xc0b4, Verdict::NotObservable),
+        (0xeeee, Verdict::NotObservable),
+    ] {
+        let records = changed(&records, |record| {
+            if let Event::Handshake(handshake) = &mut record.event {
+                handshake.negotiated.as_mut().unwrap().cipher.code = code;
+            }
+        });
+        let found = posture(&late, records).confidentiality;
+        assert_eq!(found.verdict(), verdict, "{code:04x}: {}", found.because());
+    }
+}

@@ -1,7 +1,8 @@
 //! DTLS 1.3 in SCTP is judged by all that its hellos say, as TLS 1.3 is, and not by the group's name alone. No program at hand
 //! speaks it over SCTP: the hellos are those of a TLS 1.3 connection of OpenSSL, in the framing of RFC 9147.
 
-use bartizan_posture::{Answer, Posture, Verdict, association_posture};
+use bartizan_posture::{Answer, Ledgers, Posture, Verdict, association_posture, datagrams_posture};
+use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink, Timestamp};
@@ -121,25 +122,98 @@ fn finished() -> [(u8, u16, Vec<u8>); 2] {
 const HANDSHAKE: u8 = 0x2e;
 const APPLICATION: u8 = 0x2f;
 
+/// A handshake message in a record of its own, in plaintext.
+fn record(kind: u8, sequence: u16, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32).to_be_bytes();
+    let mut handshake = vec![kind];
+    handshake.extend(&length[1..]);
+    handshake.extend(sequence.to_be_bytes());
+    handshake.extend([0, 0, 0]);
+    handshake.extend(&length[1..]);
+    handshake.extend(body);
+    let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, sequence as u8];
+    record.extend((handshake.len() as u16).to_be_bytes());
+    record.extend(handshake);
+    record
+}
+
+#[derive(Default)]
+struct OverUdp(Vec<Datagrams>);
+
+impl Sink for OverUdp {
+    fn connection(&mut self, _: Connection) {}
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        self.0.push(datagrams);
+    }
+}
+
+/// The same over UDP: records, each of the client or not.
+fn over_udp(records: &[(bool, Vec<u8>)]) -> Posture {
+    let mut observer = Observer::new(Limits::default());
+    let mut sink = OverUdp::default();
+    for (number, (from_client, record)) in (1u32..).zip(records) {
+        let (hosts, ports) = match from_client {
+            true => ([1, 2], [40_000u16, 4433]),
+            false => ([2, 1], [4433, 40_000]),
+        };
+        let mut packet = vec![
+            0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, hosts[0], 10, 0, 0, hosts[1],
+        ];
+        packet.extend(ports.map(u16::to_be_bytes).concat());
+        packet.extend((8 + record.len() as u16).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.extend(record);
+        let total = packet.len() as u16;
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        let packet = Packet {
+            number: number.into(),
+            time: Timestamp(u64::from(number) * 1_000_000),
+            link: LinkType::RAW,
+            data: &packet,
+            original_length: total.into(),
+            interface: 0,
+        };
+        observer.observe(&packet, &mut sink);
+    }
+    observer.finish_into(&mut sink);
+    datagrams_posture(&sink.0[0], &Ledgers::default())
+}
+
+/// Early data are keyed by an earlier handshake, and a refusal of this one takes nothing of them back.
+#[test]
+fn a_refused_handshake_that_early_data_came_before_is_not_one_that_carried_nothing() {
+    const EARLY: u8 = 0x2d;
+    const EARLY_DATA: u16 = 42;
+    let refused = |early: bool| {
+        let mut client = hello(CLIENT_HELLO);
+        if early {
+            client.set(EARLY_DATA, Vec::new());
+        }
+        let data = [&[EARLY, 0, 0, 0, 200][..], &spread(200)].concat();
+        let alert = vec![21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, 2, 40];
+        let mut records = vec![(true, record(CLIENT_HELLO, 0, &client.body()))];
+        records.extend(early.then_some((true, data)));
+        records.push((false, record(SERVER_HELLO, 0, &hello(SERVER_HELLO).body())));
+        records.push((false, alert));
+        over_udp(&records)
+    };
+    assert!(!refused(false).kind.carries_data());
+    let posture = refused(true);
+    assert!(posture.kind.carries_data(), "{:?}", posture.kind);
+    assert_ne!(posture.confidentiality.verdict(), Verdict::QuantumSafe);
+}
+
 /// Judges these messages: kind, number among those of its sender, body.
 fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
     let mut observer = Observer::new(Limits::default());
     let mut sink = Associations::default();
     for (number, (kind, sequence, body)) in (1u32..).zip(messages) {
         let from_client = *kind == CLIENT_HELLO || (*kind, *sequence) == (PROTECTED, 0);
-        let length = (body.len() as u32).to_be_bytes();
-        let mut handshake = vec![*kind];
-        handshake.extend(&length[1..]);
-        handshake.extend(sequence.to_be_bytes());
-        handshake.extend([0, 0, 0]);
-        handshake.extend(&length[1..]);
-        handshake.extend(body);
-        let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, *sequence as u8];
-        record.extend((handshake.len() as u16).to_be_bytes());
-        record.extend(handshake);
-        if *kind == PROTECTED {
-            record.clone_from(body);
-        }
+        let record = match *kind {
+            PROTECTED => body.clone(),
+            kind => record(kind, *sequence, body),
+        };
         // DATA, whole, then TSN, stream, number, and N2's payload protocol identifier for DTLS.
         let mut chunk = vec![0, 3];
         chunk.extend((16 + record.len() as u16).to_be_bytes());

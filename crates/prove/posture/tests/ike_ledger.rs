@@ -324,6 +324,111 @@ fn a_key_exchange_of_its_own_that_packets_have_no_room_for_raises_no_esp() {
     assert_eq!(posture.contradictions.len(), 1);
 }
 
+/// What packets say of a cipher of no registry, a ledger says too: it may not encrypt.
+#[test]
+fn a_ledger_makes_nothing_safe_whose_cipher_the_registry_does_not_know() {
+    let (_, esp) = situation(3, 79, &[]);
+    let spi = esp[0].sa.spi;
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    let (ike, _) = situation(3, BEHIND, &[]);
+    let behind = key(&ike.last().unwrap().sa);
+    let unnamed = json!({ "code": null, "name": "OWN_CIPHER" });
+    for cipher in [json!({ "code": 999, "name": "cipher" }), unnamed, Value::Null] {
+        let mut of_ike = ike_record(&behind, &Value::Null, &[31, 36], "unknown");
+        of_ike["encryption"] = cipher.clone();
+        let (ike, _) = situation(3, BEHIND, &[of_ike]);
+        let judgement = &ike.last().unwrap().posture.confidentiality;
+        assert_eq!(
+            judgement.verdict(),
+            Verdict::NotObservable,
+            "{cipher}: {}",
+            judgement.because()
+        );
+        if cipher.is_null() {
+            continue;
+        }
+        // Both by the IKE_SA of the capture and by one that the ledger names.
+        for first in [0, 79] {
+            for own in [&[][..], &[36][..]] {
+                let mut child = child_record(&other, [7, spi], "set-up", own, 20);
+                child["encryption"] = cipher.clone();
+                let records = [ike_record(&other, &Value::Null, &[31, 36], "unknown"), child];
+                let (_, esp) = situation(3, first, &records);
+                let judged = esp.into_iter().find(|judged| judged.sa.spi == spi).unwrap();
+                let judgement = judged.posture.confidentiality;
+                assert_eq!(
+                    judgement.verdict(),
+                    Verdict::NotObservable,
+                    "{cipher}: {}",
+                    judgement.because()
+                );
+            }
+        }
+    }
+}
+
+/// The recording with packets of these lengths, from number 1 on, in the place of those of one SPI.
+fn of_lengths(spi: u32, lengths: &[usize]) -> Vec<u8> {
+    let (mut file, mut rest, mut written) = (STRONGSWAN[..24].to_vec(), &STRONGSWAN[24..], false);
+    let mut random = 1u64;
+    while let Some((header, behind)) = rest.split_at_checked(16) {
+        let length = u32::from_le_bytes(header[8..12].try_into().unwrap()) as usize;
+        let (packet, next) = behind.split_at(length);
+        rest = next;
+        let at = packet.windows(4).position(|window| window == spi.to_be_bytes());
+        let Some(at) = at.filter(|at| *at <= 42) else {
+            file.extend([header, packet].concat());
+            continue;
+        };
+        for (number, length) in (1u32..).zip(lengths).filter(|_| !written) {
+            let mut sent = packet[..at + 4].to_vec();
+            sent.extend(number.to_be_bytes());
+            sent.resize_with(at + length, || {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) as u8
+            });
+            let whole = u16::try_from(sent.len() - 14).unwrap();
+            sent[16..18].copy_from_slice(&whole.to_be_bytes());
+            if sent[23] == 17 {
+                sent[38..40].copy_from_slice(&(whole - 20).to_be_bytes());
+                sent[40..42].fill(0);
+            }
+            let size = u32::try_from(sent.len()).unwrap().to_le_bytes();
+            file.extend([&header[..8], &size, &size, &sent[..]].concat());
+        }
+        written = true;
+    }
+    file
+}
+
+/// 3DES below a hybrid IKE_SA: its lengths show blocks of 64 bits, and the IKE_SA's key exchange does
+/// not outweigh them.
+#[test]
+fn esp_with_the_lengths_of_3des_is_not_safe_by_its_ike_sa() {
+    let (_, esp) = situation(3, 0, &[]);
+    let sa = &esp[0].sa;
+    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::QuantumSafe);
+    // Header, vector and check, and blocks behind them; without blocks padding is up to four bytes.
+    let judged = |vector: usize, block: usize, records: &[Value]| {
+        let lengths: Vec<usize> = (0..20)
+            .map(|number| 24 + vector + (62 + number * 13usize).next_multiple_of(block))
+            .collect();
+        let (_, esp) = situation_of(&of_lengths(sa.spi, &lengths), 3, 0, records);
+        let judged = esp.into_iter().find(|one| one.sa.spi == sa.spi).unwrap();
+        assert_eq!(judged.sa.packets, 20);
+        judged.posture.confidentiality
+    };
+    for (vector, block) in [(8, 4), (16, 16)] {
+        let judgement = judged(vector, block, &[]);
+        assert_eq!(judgement.verdict(), Verdict::QuantumSafe, "{}", judgement.because());
+    }
+    let doubted = judged(8, 8, &[]);
+    assert_eq!(doubted.verdict(), Verdict::NotObservable, "{}", doubted.because());
+    assert!(doubted.because().contains("blocks of 64 bits"), "{}", doubted.because());
+}
+
 #[test]
 fn ledgers_that_disagree_make_nothing_safe() {
     let (_, esp) = situation(3, 79, &[]);

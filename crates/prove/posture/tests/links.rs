@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::{
-    Answer, Concern, Evidence, Hint, Ipsec, Kind, Ledgers, Link, Links, Listing, Network, Occasion, Part, Verdict,
-    association_posture, datagrams_posture,
+    Answer, Carrier, Concern, Evidence, Hint, Ipsec, Kind, Ledgers, Link, Links, Listing, Network, Occasion, Part,
+    Verdict, association_posture, datagrams_posture,
 };
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
@@ -14,6 +14,7 @@ use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
 
+use crate::towards_classical::frame::{self, Capture, Frame};
 use crate::{ike_ledger, spoken};
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
@@ -649,4 +650,131 @@ fn key_exchanges_of_ike_are_held_against_what_the_policy_names() {
         let because = objection.map(|objection| objection.because.as_str());
         assert_eq!(because, named, "{situation} under {policy}");
     }
+}
+
+/// Concerns of confidentiality and authenticity about the link of a capture, with other bytes in it and
+/// under an exception.
+fn excepted(capture: &[u8], port: Option<u16>, change: impl Fn(&mut Vec<u8>)) -> Vec<Concern> {
+    let of_port = |frame: &Frame<'_>| {
+        let ports = frame.ends.map(|(from, to)| [from.port(), to.port()]);
+        port.is_none_or(|port| ports.is_some_and(|ports| ports.contains(&port)))
+    };
+    let all = Capture::read(capture);
+    let packets = all.packets.iter().filter(|packet| of_port(&Frame::read(&packet.bytes)));
+    let packets = packets.map(|packet| {
+        let mut bytes = packet.bytes.clone();
+        if let Some(port) = port {
+            // Both ends of a recording on one host become two.
+            let from_server = Frame::read(&bytes).ends.is_some_and(|(from, _)| from.port() == port);
+            bytes[if from_server { 29 } else { 33 }] = 9;
+        }
+        change(&mut bytes);
+        packet.with(bytes)
+    });
+    let file = all.with(packets.collect()).file();
+    let seen = network(&[&file], None);
+    let addresses = seen.links[0].ends.each_ref().map(|end| end.address.to_string());
+    let [one, other] = &addresses;
+    let (kind, function, with) = match seen.links[0].carriers.contains(&Carrier::Tcp) {
+        true => ("SBI", "NRF", "sidecar"),
+        false => ("N2", "gNB", "ipsec"),
+    };
+    let text = format!(
+        "nodes:\n  amf: {{ function: AMF, address: \"{one}\" }}\n  peer: {{ function: {function}, address: \"{other}\" }}\n\
+         interfaces:\n  - {{ kind: {kind}, between: [amf, peer], with: {with}, policy: \
+         {{ profile: transition, reason: lab, expires: 2099-01-01 }} }}\n"
+    );
+    let judged = network(&[&file], Some(&text));
+    let link = between(&judged, one, other);
+    assert_eq!(link.listing, Listing::Listed(0));
+    let mut found = concerns(link);
+    found.retain(|concern| !matches!(concern, Concern::Policy | Concern::AboveTransport));
+    found
+}
+
+/// The cipher suite of each ServerHello of TLS and DTLS becomes this one.
+fn with_suite(suite: u16) -> impl Fn(&mut Vec<u8>) {
+    move |bytes| {
+        for at in 0..bytes.len() {
+            let session = match bytes[at..] {
+                [22, 3, _, _, _, 2, ..] => at + 43,
+                [22, 0xfe, _, 0, 0, _, _, _, _, _, _, _, _, 2, ..] => at + 59,
+                _ => continue,
+            };
+            let Some(length) = bytes.get(session) else { continue };
+            let place = session + 1 + usize::from(*length);
+            bytes[place..place + 2].copy_from_slice(&suite.to_be_bytes());
+        }
+    }
+}
+
+fn with_bytes(from: &'static [u8], to: &'static [u8]) -> impl Fn(&mut Vec<u8>) {
+    move |bytes| {
+        while let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+            bytes[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+}
+
+/// "The vendor delivers ML-KEM in May" excuses a key exchange, and no cipher that falls without a quantum computer.
+#[test]
+fn an_exception_excuses_a_classical_key_exchange_and_no_cipher() {
+    const TLS: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap");
+    const DTLS_IN_SCTP: &[u8] = include_bytes!("../../wire/tests/data/dtls-1.2-in-sctp.pcap");
+    const SSH: &[u8] = include_bytes!("../../wire/tests/data/openssh-10.0.pcap");
+    let keep = |_: &mut Vec<u8>| {};
+    let (vulnerable, unencrypted) = (Concern::Confidentiality, Concern::ReadableNow);
+    assert_eq!(excepted(TLS, Some(4404), keep), []);
+    for suite in [0x000a, 0x0005, 0x0003, 0xeeee] {
+        let found = excepted(TLS, Some(4404), with_suite(suite));
+        assert_eq!(found, [vulnerable], "TLS 1.2 with {suite:04x}");
+    }
+    // Its client has no certificate: no classical signature that an exception could excuse.
+    let sctp = first_association(DTLS_IN_SCTP);
+    assert_eq!(excepted(&sctp, None, keep), [Concern::Authenticity]);
+    for (suite, concern) in [
+        (0x000a, vulnerable),
+        (0x0005, vulnerable),
+        (0xeeee, vulnerable),
+        (0x008a, vulnerable),
+        (0x003b, unencrypted),
+        (0x00b0, unencrypted),
+    ] {
+        let found = excepted(&sctp, None, with_suite(suite));
+        assert_eq!(
+            found,
+            [concern, Concern::Authenticity],
+            "DTLS 1.2 in SCTP with {suite:04x}"
+        );
+    }
+    assert_eq!(excepted(SSH, Some(4503), keep), []);
+    for cipher in [b"3des-cbc,", b"arcfour,,", b"mine@home"] {
+        let found = excepted(SSH, Some(4503), with_bytes(b"chacha20-poly1305@openssh.com", cipher));
+        assert_eq!(found, [vulnerable], "SSH with {cipher:?}");
+    }
+    let ike = of_network(1);
+    assert_eq!(excepted(&ike, None, keep), []);
+    for to in [&[1, 0, 0, 3, 0x80, 14, 1, 0], &[1, 0, 3, 231, 0x80, 14, 1, 0]] {
+        let found = excepted(&ike, None, with_bytes(&[1, 0, 0, 20, 0x80, 14, 1, 0], to));
+        assert!(!found.is_empty(), "IKE with {to:?}");
+    }
+}
+
+/// The packets of strongSwan between the hosts of one situation.
+fn of_network(number: u8) -> Vec<u8> {
+    let all = Capture::read(STRONGSWAN);
+    let packets = all
+        .packets
+        .iter()
+        .filter(|packet| packet.bytes[26..29] == [10, 77, number]);
+    all.with(packets.cloned().collect()).file()
+}
+
+/// The packets of raw IP before the second INIT of a capture.
+fn first_association(capture: &[u8]) -> Vec<u8> {
+    let all = Capture::read(capture);
+    let is_init = |packet: &&frame::Packet| packet.bytes[32] == 1;
+    let second = all.packets.iter().filter(is_init).nth(1).unwrap();
+    let packets = all.packets.iter().take_while(|packet| *packet != second);
+    all.with(packets.cloned().collect()).file()
 }

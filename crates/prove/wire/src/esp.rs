@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::ops::Range;
 
+use crate::blocks::Blocks;
 use crate::nonce::{Nonces, Reuse, TAIL, beginning};
 use crate::path::Path;
 use crate::reduce::Hole;
@@ -153,6 +154,8 @@ pub struct EspSa {
     /// The first packet with sequence number 1, and whether another one came.
     begun: Option<NonZeroU32>,
     again: bool,
+    /// Lengths of its packets.
+    pub blocks: Blocks,
     looked: Looked,
     window: u64,
 }
@@ -203,6 +206,7 @@ impl EspSa {
             sequences: None,
             begun: None,
             again: false,
+            blocks: Blocks::default(),
             looked: Looked::default(),
             window: 0,
         }
@@ -279,6 +283,7 @@ impl EspSa {
         }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;
+        self.blocks.take((packet.len() + missing) as u64);
         if self.packets == 1 {
             self.window = 1;
             return;

@@ -37,6 +37,7 @@
 
 mod allocation;
 mod application;
+pub mod blocks;
 pub mod capture;
 pub mod checksum;
 mod connection;

@@ -8,7 +8,7 @@ mod record;
 mod session;
 
 pub use hello::{ClientHello, KeyShare, Malformed, ServerHello, SessionId};
-pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
+pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher, older_cipher};
 pub use opened::{Opened, Tunnel, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Protection, Tls, alert_name};
 

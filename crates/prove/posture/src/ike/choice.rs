@@ -1,6 +1,7 @@
 //! Confidentiality of an IKE_SA by its choice, and packets that contradict it.
 
 use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_wire::blocks::Blocks;
 use bartizan_wire::ike::{
     Exchange, ExchangeType, Fault, IkeSa, KeyExchangeData, KeyExchangeMethod, NotifyType, Origin, Party, Proposal,
     Transform,
@@ -8,7 +9,7 @@ use bartizan_wire::ike::{
 
 use super::{Parent, accepts, all, refused_auth, source};
 use crate::key_exchange::KeyExchangeClass;
-use crate::{Contradiction, Judgement, Posture, Source, Verdict};
+use crate::{Contradiction, Judged, Judgement, Posture, Source, Verdict};
 
 /// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
 pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
@@ -170,12 +171,12 @@ fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
         Additional::Skipped(method, exchange) => {
             sources.extend(source(&exchange));
             let because = format!("{method} was agreed on and not exchanged: no IKE_INTERMEDIATE came before IKE_AUTH");
-            return Judgement::new(Verdict::Vulnerable, because, sources);
+            return Judgement::new(Judged::CLASSICAL, because, sources);
         }
         Additional::TooSmall(method, exchange) => {
             sources.extend(source(&exchange));
             let because = format!("{method} was agreed on, and its IKE_INTERMEDIATE has no room for it");
-            return Judgement::new(Verdict::Vulnerable, because, sources);
+            return Judgement::new(Judged::CLASSICAL, because, sources);
         }
         Additional::NotSeen(method) => {
             let because = format!("{method} was agreed on, and its IKE_INTERMEDIATE is not in the capture");
@@ -198,11 +199,11 @@ fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
                 ""
             };
             let because = format!("{} negotiated: a classical key exchange{ppk}", names(sa));
-            Judgement::new(Verdict::Vulnerable, because, sources)
+            Judgement::new(Judged::CLASSICAL, because, sources)
         }
         _ => {
             let because = format!("{} negotiated, which the registry does not know", names(sa));
-            Judgement::new(Verdict::NotObservable, because, sources)
+            Judgement::new(Judged::UNKNOWN, because, sources)
         }
     }
 }
@@ -238,6 +239,18 @@ pub(super) fn unclear(sa: &IkeSa, parent: Parent<'_>) -> Option<Judgement> {
     Some(Judgement::new(Verdict::NotObservable, because, sources))
 }
 
+/// The rest of a judgement by the key exchange alone, where lengths show what the cipher may be.
+pub(crate) fn unless_of_64_bits(blocks: Blocks, judgement: Judgement) -> Judgement {
+    if judgement.verdict() != Verdict::QuantumSafe || !blocks.are_of_64_bits() {
+        return judgement;
+    }
+    let because = format!(
+        "{}, but the lengths are those of a cipher with blocks of 64 bits, such as 3DES",
+        judgement.because()
+    );
+    Judgement::new(Judged::UNKNOWN, because, judgement.sources().to_vec())
+}
+
 /// Why no choice of the responder was seen, or whose choice it inherits.
 pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     match (sa.origin, parent) {
@@ -248,7 +261,8 @@ pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement 
                 judgement.because()
             );
             let sources = [judgement.sources(), &all(sa)].concat();
-            Judgement::new(judgement.verdict().of_keys(), because, sources)
+            let judgement = Judgement::new(judgement.judged().of_keys(), because, sources);
+            unless_of_64_bits(sa.blocks(), judgement)
         }
         (Origin::Rekey, None) => {
             let because = "made by a rekey of an IKE_SA that is not in the capture";
@@ -285,7 +299,7 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
     let code = TransformKind::Encryption.code();
     let Some(cipher) = transforms.iter().find(|transform| transform.kind == code) else {
         let because = "the responder's choice names no cipher";
-        return Some(Judgement::new(Verdict::NotObservable, because, sources.to_vec()));
+        return Some(Judgement::new(Judged::UNKNOWN, because, sources.to_vec()));
     };
     let known = transform(TransformKind::Encryption, cipher.id);
     match known.and_then(|known| Some((known.recording?, known.encrypts()))) {
@@ -306,7 +320,7 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
         }
         _ => {
             let because = format!("cipher {cipher}, which the registry does not know");
-            Some(Judgement::new(Verdict::NotObservable, because, sources.to_vec()))
+            Some(Judgement::new(Judged::UNKNOWN, because, sources.to_vec()))
         }
     }
 }

@@ -6,7 +6,7 @@ use bartizan_wire::Seen;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Phase1};
 
 use super::all;
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Judged, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 pub(super) fn posture(sa: &IkeSa) -> Posture {
     let confidentiality = confidentiality(sa);
@@ -86,7 +86,7 @@ fn confidentiality(sa: &IkeSa) -> Judgement {
         "IKEv1 with {}: no post-quantum key exchange exists for it",
         group(&candidates[0])
     );
-    Judgement::new(Verdict::Vulnerable, because, sources)
+    Judgement::new(Judged::CLASSICAL, because, sources)
 }
 
 fn authenticity(sa: &IkeSa) -> Judgement {
@@ -97,23 +97,26 @@ fn authenticity(sa: &IkeSa) -> Judgement {
         .map(|one| known(IKEV1_AUTHENTICATION, one.authentication))
         .collect();
     let broken = |proof: &Option<&Ikev1Value>| proof.is_some_and(|known| known.safety == Some(Safety::Vulnerable));
-    let (verdict, because) = match proofs.first() {
-        None => (Verdict::NotSeen, "IKEv1 whose phase 1 is not in the capture".to_owned()),
-        Some(Some(proof)) if proofs.iter().all(broken) => (Verdict::Vulnerable, format!("IKEv1 by {}", proof.name)),
+    let (judged, because) = match proofs.first() {
+        None => (
+            Verdict::NotSeen.into(),
+            "IKEv1 whose phase 1 is not in the capture".to_owned(),
+        ),
+        Some(Some(proof)) if proofs.iter().all(broken) => (Judged::CLASSICAL, format!("IKEv1 by {}", proof.name)),
         Some(Some(proof)) if chosen(sa).is_some() => {
             let because = format!("IKEv1 by {}: as strong as the key is hard to guess", proof.name);
-            (Verdict::NotObservable, because)
+            (Verdict::NotObservable.into(), because)
         }
         Some(None) if chosen(sa).is_some() => {
             let because = "IKEv1 by a proof that the registry does not know".to_owned();
-            (Verdict::NotObservable, because)
+            (Verdict::NotObservable.into(), because)
         }
         Some(_) => (
-            Verdict::NotSeen,
+            Verdict::NotSeen.into(),
             "IKEv1 whose responder's choice is not in the capture".to_owned(),
         ),
     };
-    Judgement::new(verdict, because, sources)
+    Judgement::new(judged, because, sources)
 }
 
 fn known(table: &'static [Ikev1Value], id: Option<u16>) -> Option<&'static Ikev1Value> {

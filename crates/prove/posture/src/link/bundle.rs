@@ -13,7 +13,7 @@ use super::part::Part;
 use super::reasons::Reasons;
 use super::worst::{Wanted, Worst};
 use super::{Direction, held};
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Judged, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// Groups and methods of a link distinguished.
 const ALGORITHMS: usize = 64;
@@ -81,8 +81,8 @@ pub(super) struct Bundle {
     sent: [Sent; 2],
     /// Questions of parts in which both ends sent: most of them.
     both: Questions,
-    confidentiality: Worst<Verdict>,
-    authenticity: Worst<Verdict>,
+    confidentiality: Worst<Judged>,
+    authenticity: Worst<Judged>,
     pub(super) by_kind: Vec<(Kind, u64)>,
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
@@ -326,7 +326,7 @@ impl Bundle {
 
     /// Both directions and both verdicts, which rest on `all` where nothing else is said.
     pub(super) fn finish(self, all: &[Source]) -> ([Direction; 2], Judgement, Judgement) {
-        let judgement = |worst: Worst<Verdict>| {
+        let judgement = |worst: Worst<Judged>| {
             worst
                 .judgement()
                 .unwrap_or_else(|| Judgement::new(Verdict::NotSeen, "nothing was sent", all.to_vec()))

@@ -94,14 +94,14 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     let clear = link.directions.iter().map(|direction| direction.clear.answer());
     let in_plaintext = clear.clone().any(|answer| answer == Answer::Yes);
     let surely_encrypted = clear.clone().all(|answer| answer == Answer::No);
+    // An exception excuses a classical key exchange: no cleartext, no nonces used twice, no broken cipher.
     let passes = |link: &Link| {
+        let confidentiality = &link.confidentiality;
+        let by_classical = confidentiality.is_by_classical();
         classical_may_pass
-            && match link.confidentiality.verdict() {
-                // Nonces used twice are readable now too, and no cleartext: an exception for a
-                // classical key exchange excuses neither.
-                Verdict::ReadableNow => unprotected_by_choice,
-                Verdict::Vulnerable => !in_plaintext || unprotected_by_choice,
-                _ => surely_encrypted,
+            && match confidentiality.verdict().is_vulnerable() {
+                true => unprotected_by_choice || (by_classical && !in_plaintext),
+                false => by_classical && surely_encrypted,
             }
     };
     let mut objections = Vec::new();
@@ -132,7 +132,8 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         }
     }
     if authenticity.verdict().is_vulnerable() {
-        if passes || (classical_may_pass && !in_plaintext) {
+        let by_classical = authenticity.is_by_classical() && !in_plaintext;
+        if classical_may_pass && (by_classical || unprotected_by_choice) {
             excused = true;
         } else {
             object(Concern::Authenticity, authenticity.because(), authenticity.sources());

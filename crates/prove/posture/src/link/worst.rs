@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::reasons::Reasons;
 use crate::answer::Basis;
-use crate::{Answer, Judgement, Reply, Source, Verdict};
+use crate::{Answer, Judged, Judgement, Reply, Source, Verdict};
 
 /// Sources kept for a statement: the first places to look.
 const SOURCES: usize = 8;
@@ -15,7 +15,7 @@ pub(super) trait Statement: Copy {
     fn rank(self) -> u8;
 }
 
-impl Statement for Verdict {
+impl Statement for Judged {
     fn rank(self) -> u8 {
         Self::rank(self)
     }
@@ -172,14 +172,14 @@ impl<S: Statement> Worst<S> {
     }
 }
 
-impl Worst<Verdict> {
+impl Worst<Judged> {
     pub(super) fn judged(&mut self, judgement: &Judgement, at: u64, reasons: &mut Reasons) {
-        self.add(judgement.verdict(), judgement.basis(), at, reasons);
+        self.add(judgement.judged(), judgement.basis(), at, reasons);
     }
 
     /// The judgement, if there was one.
     pub(super) fn judgement(self) -> Option<Judgement> {
-        self.finish().map(|(verdict, basis)| Judgement::on(verdict, basis))
+        self.finish().map(|(judged, basis)| Judgement::on(judged, basis))
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
     Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1, Proposal, Rekey,
 };
 use crate::allocation::allocated;
+use crate::blocks::Blocks;
 use crate::path::Path;
 use crate::share::{self, NotAKey};
 use crate::{Captured, Moment, Seen};
@@ -316,6 +317,19 @@ impl IkeSa {
     /// Exchanges of one kind, in their order, as far as kept.
     pub fn exchanges_of(&self, kind: ExchangeType) -> impl Iterator<Item = Exchange> {
         self.exchanges.iter().filter(move |exchange| exchange.kind == kind)
+    }
+
+    /// Lengths of its encrypted messages, as far as its exchanges are kept.
+    pub fn blocks(&self) -> Blocks {
+        let mut blocks = Blocks::default();
+        let encrypted = self
+            .exchanges
+            .iter()
+            .filter(|exchange| exchange.kind != ExchangeType::IKE_SA_INIT);
+        let halves = encrypted.flat_map(|exchange| [exchange.request, exchange.response]);
+        let whole = halves.flatten().filter(|half| half.complete && half.fragments == 0);
+        whole.for_each(|half| blocks.take(half.bytes));
+        blocks
     }
 
     /// Each CREATE_CHILD_SA that is kept with the IKE_FOLLOWUP_KE that followed it, those that were refused left out.

@@ -1,7 +1,7 @@
 //! Plaintext handshake messages of TLS 1.2 and older: ServerKeyExchange, Certificate,
 //! CertificateVerify.
 
-use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_registry::{NamedGroup, Safety, SignatureScheme};
 
 use super::{LONGEST_CHAIN, Version};
 use crate::allocation::allocated;
@@ -122,6 +122,36 @@ pub fn is_null_cipher(suite: u16) -> bool {
             | 0xc039..=0xc03b
             | 0xc0b4 | 0xc0b5
     )
+}
+
+/// Safety of what a cipher suite before TLS 1.3 encrypts, whatever keys it; none if the suite is
+/// not known. Blocks of 64 bits, RC4 and export keys are broken without a quantum computer.
+#[must_use]
+pub fn older_cipher(suite: u16) -> Option<Safety> {
+    if is_null_cipher(suite) {
+        return Some(Safety::Vulnerable);
+    }
+    match suite {
+        0x0003..=0x002b
+        | 0x0060..=0x0066
+        | 0x008a | 0x008b | 0x008e | 0x008f | 0x0092 | 0x0093
+        | 0xc002 | 0xc003 | 0xc007 | 0xc008 | 0xc00c | 0xc00d | 0xc011 | 0xc012 | 0xc016 | 0xc017
+        | 0xc01a..=0xc01c
+        | 0xc033 | 0xc034
+        // GOST with Magma or GOST 28147-89 (RFC 9189).
+        | 0xc101 | 0xc102
+        // FIPS suites of SSL 3.
+        | 0xfefe | 0xfeff => Some(Safety::Vulnerable),
+        // AES, SEED, Camellia, ARIA, ChaCha20 and Kuznyechik.
+        0x002f..=0x003a | 0x003c..=0x0046 | 0x0067..=0x006d | 0x0084..=0x0089
+        | 0x008c | 0x008d | 0x0090 | 0x0091 | 0x0094..=0x00af
+        | 0x00b2 | 0x00b3 | 0x00b6 | 0x00b7 | 0x00ba..=0x00c5
+        | 0xc004 | 0xc005 | 0xc009 | 0xc00a | 0xc00e | 0xc00f | 0xc013 | 0xc014 | 0xc018 | 0xc019
+        | 0xc01d..=0xc032 | 0xc035..=0xc038 | 0xc03c..=0xc0b3 | 0xc100
+        | 0xcca8..=0xccae
+        | 0xd001..=0xd003 | 0xd005 => Some(Safety::QuantumSafe),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
