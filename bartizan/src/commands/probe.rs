@@ -177,11 +177,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let report = (!tape.is_empty())
         .then(|| report(args.server.clone(), &tape))
         .transpose()?;
-    // Handshakes of SSH and IKE go no further than the server's answer, which is not verified.
+    // A handshake of IKE goes no further than the server's answer, which is not verified.
     let is_whole = report.as_ref().is_some_and(has_proof);
-    let is_verified = matches!(protocol, Protocol::Tls | Protocol::Quic)
-        && (is_whole || answers.iter().any(|answer| answer.question == "signature"));
-    if !is_verified {
+    let by_packets = matches!(protocol, Protocol::Tls | Protocol::Quic) && is_whole;
+    if !by_packets && answers.iter().all(|answer| answer.question != "signature") {
         answers.push(Answer {
             question: "proof",
             values: vec!["no signature of the server was verified".to_owned()],

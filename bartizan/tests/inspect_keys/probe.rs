@@ -79,6 +79,26 @@ fn a_strict_server_of_openssl_is_clean_and_every_group_and_suite_of_it_is_found(
     assert_eq!(connections[0]["confidentiality"]["verdict"], "quantum-safe");
 }
 
+/// What is not shown of a chain may be classical.
+#[test]
+fn a_chain_that_is_longer_than_what_is_shown_of_it_is_a_finding() {
+    let stage = Stage::new();
+    let own = stage.identity("long", "ml-dsa-44");
+    let certificate = std::fs::read_to_string(&own.certificate).unwrap();
+    let classical = std::fs::read_to_string(stage.identity("classical", "rsa:2048").certificate).unwrap();
+    for (more, last, is_long) in [(9, "", false), (9, classical.as_str(), true)] {
+        let chain = [&certificate.repeat(more), last].concat();
+        std::fs::write(stage.path("chain.pem"), chain).unwrap();
+        let arguments = "-tls1_3 -groups X25519MLKEM768 -cert_chain chain.pem";
+        let (_server, address) = stage.server(&own, None, arguments);
+        let output = probe(address, &["--json"]);
+        let document = json(&output);
+        assert_eq!(values(&document, "certificates").len(), 10, "{document}");
+        assert_eq!(is_finding(&document, "certificates"), is_long, "{document}");
+        assert_eq!(output.status.code(), Some(i32::from(is_long)));
+    }
+}
+
 #[test]
 fn a_server_with_defaults_admits_classical_clients_and_older_versions() {
     let stage = Stage::new();
@@ -226,7 +246,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + Copy + 'static) -> SocketAdd
 }
 
 #[test]
-fn openssh_shows_its_methods_and_finishes_a_hybrid_exchange() {
+fn openssh_shows_its_methods_and_what_was_signed_for_another_is_no_proof() {
     let address = server(|mut stream| {
         let _ = stream.write_all(&recorded());
         let _ = stream.read_to_end(&mut Vec::new());
@@ -248,7 +268,12 @@ fn openssh_shows_its_methods_and_finishes_a_hybrid_exchange() {
         values(&document, "classical-only client"),
         ["admitted with curve25519-sha256"]
     );
-    assert_eq!(values(&document, "one exchange"), ["mlkem768x25519-sha256: done"]);
+    // A recording has signed the exchange that it was part of.
+    assert_eq!(
+        values(&document, "one exchange"),
+        ["mlkem768x25519-sha256: the signature does not fit"]
+    );
+    assert!(is_finding(&document, "one exchange") && is_finding(&document, "proof"));
     let ssh = &document["inspect"]["files"][0]["connections"][0];
     assert_eq!(ssh["confidentiality"]["verdict"], "quantum-safe", "{ssh}");
 }

@@ -112,8 +112,10 @@ pub struct Shown {
     pub group: Option<registry::NamedGroup>,
     /// The scheme of CertificateVerify, which was verified by the leaf's key.
     pub signature: Option<registry::SignatureScheme>,
-    /// Its chain, leaf first; not verified.
+    /// Its chain, leaf first; not verified, and of a long one the first alone.
     pub chain: Vec<Certificate>,
+    /// Number of certificates that it sent.
+    pub sent: usize,
     /// Tickets.
     pub tickets: u32,
     /// Largest amount of 0-RTT data that a ticket permits (`max_early_data_size`).
@@ -222,7 +224,9 @@ impl ServerCertVerifier for AnyServer {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(end_entity).chain(intermediates);
         let chain: Vec<_> = chain.map(|one| CertificateDer::from(one.as_ref())).collect();
-        locked(&self.shown).chain = certificate::chain(&chain);
+        let mut shown = locked(&self.shown);
+        shown.sent = chain.len();
+        shown.chain = certificate::chain(&chain);
         Ok(ServerCertVerified::assertion())
     }
 

@@ -63,7 +63,9 @@ impl Answer {
     }
 
     pub(crate) fn finding(mut self, is_one: bool, finding: &'static str) -> Self {
-        self.finding = is_one.then_some(finding);
+        if is_one {
+            self.finding = Some(finding);
+        }
         self
     }
 

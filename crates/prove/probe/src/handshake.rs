@@ -39,6 +39,10 @@ pub(crate) fn answers(shown: &Shown, refused: Option<String>) -> Vec<Answer> {
         let issuers = shown.chain.iter().filter(|one| issued(&one.signature)).count();
         answers.push(
             Answer::new("certificates", shown.chain.iter().map(certificate))
+                .finding(
+                    shown.sent > shown.chain.len(),
+                    "the chain is longer than what is shown of it",
+                )
                 .finding(issuers < shown.chain.len(), "a quantum computer can forge the chain"),
         );
     }

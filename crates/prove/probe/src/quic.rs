@@ -18,6 +18,8 @@ use crate::{Answer, Error, Session};
 
 /// Protocols that ordinary clients offer.
 const PROTOCOLS: [&str; 4] = ["h3", "hq-interop", "doq", SCTP_OVER_QUIC];
+type Ended = (Shown, Option<String>);
+
 /// Wait for a ticket, which comes with the server's confirmation of the handshake.
 const TICKETS: Duration = Duration::from_millis(500);
 
@@ -27,7 +29,7 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
     let accepted = eliminate(&groups, |left| {
         let place = session.tape.place();
         match handshake(session, left)? {
-            Ok(shown) => {
+            Ok((shown, ended)) => {
                 let group = shown.group;
                 let classical = group.is_some_and(|code| safety(code) != Some(Safety::QuantumSafe));
                 // The inspector judges the server's best handshake, and the first that is a downgrade.
@@ -35,7 +37,7 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
                     session.tape.forget(place);
                 }
                 downgrade |= classical;
-                best.get_or_insert(shown);
+                best.get_or_insert((shown, ended));
                 Ok::<_, Error>(group)
             }
             Err(because) => {
@@ -45,16 +47,18 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
             }
         }
     })?;
-    let Some(shown) = best else {
+    let Some((shown, ended)) = best else {
         let because = refused.unwrap_or_default();
         return Err(Error::Foreign(format!("refuses QUIC with every group: {because}")));
     };
     let mut all: Vec<Answer> = Answer::exchanges("groups", &accepted, safety).into();
-    all.extend(answers(&shown, None));
+    all.extend(answers(&shown, ended));
     Ok(all)
 }
 
-fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<Shown, String>, Error> {
+/// Values shown, and the reason for which the server ended the connection behind its handshake; or the
+/// reason for which it refused that.
+fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<Ended, String>, Error> {
     let ours = |error: &dyn ToString| Error::Ours(error.to_string());
     let asking = Asking::new(groups, &PROTOCOLS, session.tape.secrets()).map_err(|error| ours(&error))?;
     let watch = asking.watch();
@@ -88,7 +92,7 @@ fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<
         if established && (watch().tickets > 0 || now >= until) {
             connection.close(now, VarInt::from_u32(0), Bytes::new());
             flush(&mut connection, session)?;
-            return Ok(Ok(watch()));
+            return Ok(Ok((watch(), None)));
         }
         let mut again = false;
         while let Some(event) = connection.poll() {
@@ -100,6 +104,8 @@ fn handshake(session: &mut Session<'_>, groups: &[NamedGroup]) -> Result<Result<
                 Event::ConnectionLost { reason } => {
                     return match reason {
                         ConnectionError::TimedOut => Err(Error::Silent),
+                        // A server that requires a client's certificate refuses behind its own proof.
+                        reason if established => Ok(Ok((watch(), Some(reason.to_string())))),
                         reason => Ok(Err(reason.to_string())),
                     };
                 }
@@ -140,4 +146,94 @@ fn send(session: &mut Session<'_>, socket: &UdpSocket, own: SocketAddr, datagram
     }
     session.tape.datagram(own, session.server, datagram);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn_proto::crypto::rustls::QuicServerConfig;
+    use quinn_proto::{EndpointConfig, ServerConfig};
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::server::WebPkiClientVerifier;
+    use rustls::{RootCertStore, version::TLS13};
+
+    use super::*;
+
+    /// A server that requires a client's certificate, as long as the test runs.
+    fn server() -> SocketAddr {
+        let key = KeyPair::generate().unwrap();
+        let own = CertificateParams::new(vec!["server".to_owned()]).unwrap();
+        let own = own.self_signed(&key).unwrap().der().clone();
+        let mut roots = RootCertStore::empty();
+        roots.add(own.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let required = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .with_client_cert_verifier(required.build().unwrap())
+            .with_single_cert(vec![own], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .unwrap();
+        config.alpn_protocols = vec![b"h3".to_vec()];
+        let config = QuicServerConfig::try_from(config).unwrap();
+        let config = Arc::new(ServerConfig::with_crypto(Arc::new(config)));
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        std::thread::spawn(move || serve(&socket, config));
+        address
+    }
+
+    fn serve(socket: &UdpSocket, config: Arc<ServerConfig>) {
+        let mut endpoint = Endpoint::new(Arc::<EndpointConfig>::default(), Some(config), false, None);
+        let (mut connections, mut incoming) = (Vec::new(), vec![0; DATAGRAM]);
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        loop {
+            let (now, mut out) = (Instant::now(), Vec::new());
+            if let Ok((length, from)) = socket.recv_from(&mut incoming) {
+                let datagram = BytesMut::from(&incoming[..length]);
+                match endpoint.handle(now, from, None, None, datagram, &mut out) {
+                    Some(DatagramEvent::NewConnection(new)) => {
+                        let (handle, connection) = endpoint.accept(new, now, &mut out, None).unwrap();
+                        connections.push((handle, connection, from));
+                    }
+                    Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                        let mut known = connections.iter_mut();
+                        let (_, connection, _) = known.find(|(known, ..)| *known == handle).unwrap();
+                        connection.handle_event(event);
+                    }
+                    _ => {}
+                }
+            }
+            for (handle, connection, to) in &mut connections {
+                connection.handle_timeout(now);
+                while connection.poll().is_some() {}
+                while let Some(event) = connection.poll_endpoint_events() {
+                    if let Some(event) = endpoint.handle_event(*handle, event) {
+                        connection.handle_event(event);
+                    }
+                }
+                while let Some(transmit) = connection.poll_transmit(now, 1, &mut out) {
+                    socket.send_to(&out[..transmit.size], *to).unwrap();
+                    out.clear();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_requires_a_certificate_is_asked_as_far_as_it_answers() {
+        let mut progress = |_: u32, _: &str| {};
+        let mut session = Session::new(server(), None, Duration::from_secs(30), &mut progress);
+        let answers = ask(&mut session).unwrap();
+        let values = |question: &str| {
+            let answer = answers.iter().find(|answer| answer.question == question);
+            answer
+                .unwrap_or_else(|| panic!("no {question} in {answers:?}"))
+                .values
+                .clone()
+        };
+        assert_eq!(values("groups")[0], "X25519MLKEM768");
+        assert!(values("signature")[0].contains("ecdsa"), "{answers:?}");
+        assert!(values("handshake")[0].contains("certificate"), "{answers:?}");
+    }
 }

@@ -1,8 +1,11 @@
-//! SSH: one key exchange up to the new keys (RFC 4253, section 7), of which nothing is encrypted.
+//! SSH: one key exchange up to the new keys (RFC 4253, section 7), of which nothing is encrypted, and
+//! the proof of the server in it.
+
+mod proof;
 
 use std::io::{self, Read, Write};
 
-use bartizan_ike::key_exchange;
+use bartizan_ike::{Pending, key_exchange};
 use bartizan_registry::{Safety, ssh_key_exchange, ssh_public_key};
 use bartizan_wire::ike::KeyExchangeMethod;
 
@@ -21,6 +24,7 @@ const LINE: usize = 1024;
 /// Messages that are passed over between those of the exchange.
 const MESSAGES: usize = 32;
 
+const IDENTIFICATION: &[u8] = b"SSH-2.0-Bartizan";
 const CURVE25519: u16 = 31;
 const POINT: [u8; 1] = [4];
 
@@ -50,7 +54,7 @@ const MACS: &str = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,
 pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
     let mut connection = session.connect("one key exchange", true)?;
     let identification = identification(&mut connection).map_err(|error| fault(&error))?;
-    let lists = init(&mut connection).map_err(|error| fault(&error))?;
+    let (inits, lists) = init(&mut connection).map_err(|error| fault(&error))?;
     let names = |at: usize| {
         lists
             .get(at)
@@ -63,25 +67,49 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
         .filter(|name| !name.starts_with("ext-info") && !name.starts_with("kex-strict"))
         .collect();
     let host_keys: Vec<_> = names(1).collect();
-    let mut all = vec![Answer::new("identification", [identification])];
+    let mut all = vec![Answer::new(
+        "identification",
+        [String::from_utf8_lossy(&identification)],
+    )];
     all.extend(Answer::exchanges("key exchanges", &methods, |name| {
         ssh_key_exchange(name).map(|known| known.recording)
     }));
     let safe = |name: &&str| ssh_public_key(name).map(|known| known.forgery) == Some(Safety::QuantumSafe);
-    let forgeable = !host_keys.iter().all(safe);
+    let forgeable = host_keys.is_empty() || !host_keys.iter().all(safe);
+    let algorithm = HOST_KEYS.split(',').find(|name| host_keys.contains(name));
     all.push(Answer::new("host keys", host_keys).finding(forgeable, "a quantum computer can forge the signature"));
     all.push(Answer::new("ciphers", names(3)));
     all.push(Answer::new("MACs", names(5)));
     let common = METHODS.iter().find(|(name, _)| methods.contains(name));
-    let outcome = common.map_or_else(
-        || Ok("no method that the probe knows".to_owned()),
-        |(name, parts)| exchange(&mut connection, parts).map(|()| format!("{name}: done")),
-    );
+    let (Some((name, parts)), Some(algorithm)) = (common, algorithm) else {
+        all.push(Answer::new(
+            "one exchange",
+            ["no method, or no host key, that the probe knows"],
+        ));
+        return Ok(all);
+    };
     // The lists stand, whatever became of the exchange.
-    all.push(Answer::new(
-        "one exchange",
-        [outcome.unwrap_or_else(|error| fault(&error).to_string())],
+    let outcome = exchange(&mut connection, parts);
+    let proof = match &outcome {
+        Ok(done) => done.is_signed([IDENTIFICATION, &identification, &inits[0], &inits[1]], name, algorithm),
+        Err(_) => None,
+    };
+    let said = match (&outcome, proof) {
+        (Err(error), _) => fault(error).to_string(),
+        (Ok(_), None) => format!("{name}: done, {algorithm} not verified"),
+        (Ok(_), Some(false)) => format!("{name}: the signature does not fit"),
+        (Ok(_), Some(true)) => format!("{name}: done"),
+    };
+    all.push(Answer::new("one exchange", [said]).finding(
+        proof == Some(false),
+        "the server does not have the host key that it shows, or is another than it negotiates",
     ));
+    // Where it is none, the finding of the host keys stands for it.
+    all.extend(
+        proof
+            .filter(|holds| *holds)
+            .map(|_| Answer::new("signature", [algorithm])),
+    );
     Ok(all)
 }
 
@@ -96,8 +124,8 @@ fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn identification(connection: &mut Connection<'_>) -> io::Result<String> {
-    connection.write_all(b"SSH-2.0-Bartizan\r\n")?;
+fn identification(connection: &mut Connection<'_>) -> io::Result<Vec<u8>> {
+    connection.write_all(&[IDENTIFICATION, b"\r\n"].concat())?;
     for _ in 0..LINES {
         let mut line = Vec::new();
         loop {
@@ -110,7 +138,7 @@ fn identification(connection: &mut Connection<'_>) -> io::Result<String> {
             }
         }
         if line.starts_with(b"SSH-") {
-            return Ok(String::from_utf8_lossy(line.trim_ascii()).into_owned());
+            return Ok(line.strip_suffix(b"\r").unwrap_or(&line).to_vec());
         }
     }
     Err(invalid("no identification"))
@@ -153,8 +181,16 @@ fn string(out: &mut Vec<u8>, content: &[u8]) {
     out.extend(content);
 }
 
-/// Exchanges SSH_MSG_KEXINIT, and gives the server's ten lists (section 7.1).
-fn init(connection: &mut Connection<'_>) -> io::Result<Vec<String>> {
+/// Takes a string off the front.
+fn split<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, behind) = rest.split_first_chunk::<4>()?;
+    let (text, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    *rest = behind;
+    Some(text)
+}
+
+/// Exchanges SSH_MSG_KEXINIT: the messages of client and server, and the server's ten lists (section 7.1).
+fn init(connection: &mut Connection<'_>) -> io::Result<([Vec<u8>; 2], Vec<String>)> {
     let mut payload = vec![KEX_INIT];
     payload.extend(random(16)?);
     let methods = METHODS.map(|(name, _)| name).join(",");
@@ -167,14 +203,10 @@ fn init(connection: &mut Connection<'_>) -> io::Result<Vec<String>> {
     send(connection, &payload)?;
     let answer = receive(connection, KEX_INIT)?;
     let mut rest = answer.get(17..).unwrap_or_default();
-    let mut list = || {
-        let (length, behind) = rest.split_first_chunk::<4>()?;
-        let (text, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        rest = behind;
-        Some(String::from_utf8_lossy(text).into_owned())
-    };
+    let mut list = || split(&mut rest).map(|text| String::from_utf8_lossy(text).into_owned());
     let lists: Option<Vec<_>> = (0..10).map(|_| list()).collect();
-    lists.ok_or_else(|| invalid("a malformed SSH_MSG_KEXINIT"))
+    let lists = lists.ok_or_else(|| invalid("a malformed SSH_MSG_KEXINIT"))?;
+    Ok(([payload, answer], lists))
 }
 
 fn random(length: usize) -> io::Result<Vec<u8>> {
@@ -183,26 +215,45 @@ fn random(length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// An exchange that was done.
+struct Done {
+    share: Vec<u8>,
+    /// The client's half of each part, behind which octets the server's data begin, and their number.
+    halves: Vec<(Box<dyn Pending>, usize, usize)>,
+    reply: Vec<u8>,
+}
+
 /// One exchange up to SSH_MSG_NEWKEYS of both ends.
-fn exchange(connection: &mut Connection<'_>, parts: &[u16]) -> io::Result<()> {
-    let mut share = Vec::new();
+fn exchange(connection: &mut Connection<'_>, parts: &[u16]) -> io::Result<Done> {
+    let (mut share, mut halves) = (Vec::new(), Vec::new());
     for &part in parts {
-        match part {
-            SNTRUP => share.extend(random(1158)?),
-            _ => {
-                if (19..=21).contains(&part) {
-                    share.extend(POINT);
-                }
-                share.extend(public(part).ok_or_else(|| io::Error::other("no key"))?);
-            }
+        if part == SNTRUP {
+            share.extend(random(1158)?);
+            continue;
         }
+        let point = if (19..=21).contains(&part) { &POINT[..] } else { &[] };
+        let method = KeyExchangeMethod(part);
+        let begun = key_exchange(method).and_then(|known| known.begin().ok());
+        let value = match begun.zip(method.known().and_then(|known| known.responder)) {
+            Some(((value, pending), length)) => {
+                halves.push((pending, point.len(), length.into()));
+                value
+            }
+            None => public(part).ok_or_else(|| io::Error::other("no key"))?,
+        };
+        share.extend([point, &value].concat());
+    }
+    // What has a part without a secret proves nothing.
+    if halves.len() < parts.len() {
+        halves.clear();
     }
     let mut start = vec![KEX_START];
     string(&mut start, &share);
     send(connection, &start)?;
-    receive(connection, KEX_REPLY)?;
+    let reply = receive(connection, KEX_REPLY)?;
     receive(connection, NEW_KEYS)?;
-    send(connection, &[NEW_KEYS])
+    send(connection, &[NEW_KEYS])?;
+    Ok(Done { share, halves, reply })
 }
 
 /// A public value of this method of IKE. Of a prime group, any value below the prime is one.
