@@ -436,6 +436,14 @@ fn accepted_findings_are_marked_in_each_document_and_verdicts_stay() {
         let report: Value = serde_json::from_slice(&with(&["--json"]).stdout).unwrap();
         assert_eq!(report["files"][0], plain, "{capture}");
         assert_eq!(report["accepted"].as_array().unwrap().len(), findings.len());
+        // What an entry without a link has accepted is named.
+        for fact in report["accepted"].as_array().unwrap() {
+            let links = fact["links"].as_array().unwrap();
+            assert!(!links.is_empty() || fact["concern"] == "unproven", "{fact}");
+            for link in links.iter().filter(|_| fact["has_further_links"] == false) {
+                assert!(text.contains(link.as_str().unwrap()), "{link} in {text}");
+            }
+        }
         assert_eq!(report["accept_faults"], serde_json::json!([]));
         let document: Value = serde_json::from_str(&std::fs::read_to_string(&sarif).unwrap()).unwrap();
         for result in document["runs"][0]["results"].as_array().unwrap() {

@@ -34,6 +34,7 @@ struct WrittenEntry {
     expires: String,
     #[serde(default = "once")]
     up_to: u64,
+    link: Option<String>,
 }
 
 const fn once() -> u64 {
@@ -46,6 +47,8 @@ struct Entry {
     reason: String,
     expires: Date,
     up_to: u64,
+    /// The link whose findings it accepts; any, where it names none.
+    link: Option<String>,
     taken: u64,
     /// True once it began the line of a finding that it accepts no more of.
     exceeded: bool,
@@ -119,6 +122,7 @@ impl Accepted {
                 reason: entry.reason,
                 expires,
                 up_to: entry.up_to,
+                link: entry.link,
                 taken: 0,
                 exceeded: false,
             })
@@ -138,28 +142,26 @@ impl Accepted {
 
     /// Acceptance of a finding with one of these lines, which stands for so many. An entry accepts
     /// findings whose lines begin with its text, up to its number: what comes later, or is more, is
-    /// not accepted by what was known when it was written.
-    pub(crate) fn takes(&self, lines: &[&str], count: u64) -> Option<Acceptance> {
+    /// not accepted by what was known when it was written. Of entries that name links each link of the
+    /// finding needs one.
+    pub(crate) fn takes(&self, lines: &[&str], count: u64, links: &Links<'_>) -> Option<Acceptance> {
         let today = self.today?;
         let mut entries = self.entries.borrow_mut();
-        let mut entries: Vec<_> = entries.iter_mut().collect();
+        let begins =
+            |entry: &&mut Entry| entry.expires >= today && lines.iter().any(|line| line.starts_with(&entry.finding));
+        let mut entries: Vec<_> = entries.iter_mut().filter(begins).collect();
         // The longest text first: a shorter one takes nothing that another names as a whole.
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.finding.len()));
-        for entry in entries {
-            if entry.expires < today || !lines.iter().any(|line| line.starts_with(&entry.finding)) {
-                continue;
+        let (mut named, any): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.link.is_some());
+        let names = |entry: &Entry, link: &str| entry.link.as_ref().is_some_and(|written| is_link(link, written));
+        named.retain(|entry| links.all.iter().any(|link| names(entry, link)));
+        let is_named = |link: &String| named.iter().any(|entry| names(entry, link));
+        if !links.has_further && !named.is_empty() && links.all.iter().all(is_named) {
+            if let Some(acceptance) = take(&mut named, count) {
+                return Some(acceptance);
             }
-            if count > entry.up_to - entry.taken {
-                entry.exceeded = true;
-                continue;
-            }
-            entry.taken += count;
-            return Some(Acceptance {
-                reason: entry.reason.clone(),
-                expires: entry.expires.to_string(),
-            });
         }
-        None
+        any.into_iter().find_map(|entry| take(&mut [entry], count))
     }
 
     /// Entries that have ended or accept nothing, once all findings were looked at.
@@ -192,6 +194,54 @@ impl Accepted {
     }
 }
 
+/// Takes so many findings by these entries together.
+fn take(entries: &mut [&mut Entry], count: u64) -> Option<Acceptance> {
+    let room: u64 = entries
+        .iter()
+        .map(|entry| entry.up_to - entry.taken)
+        .fold(0, u64::saturating_add);
+    if count > room {
+        entries.iter_mut().for_each(|entry| entry.exceeded = true);
+        return None;
+    }
+    let mut left = count;
+    for entry in entries.iter_mut() {
+        let taken = left.min(entry.up_to - entry.taken);
+        (entry.taken, left) = (entry.taken + taken, left - taken);
+    }
+    let first = entries.first()?;
+    Some(Acceptance {
+        reason: first.reason.clone(),
+        expires: first.expires.to_string(),
+    })
+}
+
+/// Returns true if a person who writes this means the link of this name: its interface, its ends in
+/// either order, or both.
+fn is_link(name: &str, written: &str) -> bool {
+    let (interface, ends) = match name.split_once(" -- ") {
+        Some((first, other)) => match first.rsplit_once(' ') {
+            Some((interface, one)) => (Some(interface), [one, other]),
+            None => (None, [first, other]),
+        },
+        None => return name == written,
+    };
+    let [one, other] = ends;
+    let ends = [format!("{one} -- {other}"), format!("{other} -- {one}")];
+    let is_ends = |written: &str| ends.iter().any(|ends| ends == written);
+    let behind = interface.and_then(|interface| written.strip_prefix(interface));
+    let by_interface = behind.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(' ').is_some_and(is_ends));
+    is_ends(written) || by_interface
+}
+
+/// Links of a finding.
+#[derive(Default)]
+pub(crate) struct Links<'a> {
+    pub(crate) all: &'a [String],
+    /// True if it is of more than these.
+    pub(crate) has_further: bool,
+}
+
 impl Acceptance {
     /// For people.
     pub(crate) fn text(&self) -> String {
@@ -217,20 +267,27 @@ mod tests {
         let accepted = parse(FILE, "2027-06-30").unwrap();
         let e2 = ["E2 cu -- ric: is classical: what is recorded"];
         assert_eq!(
-            accepted.takes(&e2, 1).unwrap().text(),
+            accepted.takes(&e2, 1, &Links::default()).unwrap().text(),
             "accepted until 2027-06-30: vendor"
         );
-        assert_eq!(accepted.takes(&["F1-C E2 cu -- ric: is classical"], 1), None);
+        assert_eq!(
+            accepted.takes(&["F1-C E2 cu -- ric: is classical"], 1, &Links::default()),
+            None
+        );
         assert!(
             accepted
-                .takes(&["readable now: 2 links: PFCP", "readable now: PFCP"], 2)
+                .takes(
+                    &["readable now: 2 links: PFCP", "readable now: PFCP"],
+                    2,
+                    &Links::default()
+                )
                 .is_some()
         );
         assert_eq!(accepted.faults(), []);
         // Two more are one too many, and one more is not.
-        assert!(accepted.takes(&["readable now: PFCP"], 2).is_none());
-        assert!(accepted.takes(&["readable now: PFCP"], 1).is_some());
-        assert!(accepted.takes(&e2, 1).is_none());
+        assert!(accepted.takes(&["readable now: PFCP"], 2, &Links::default()).is_none());
+        assert!(accepted.takes(&["readable now: PFCP"], 1, &Links::default()).is_some());
+        assert!(accepted.takes(&e2, 1, &Links::default()).is_none());
         let faults = accepted.faults();
         let words: Vec<_> = faults
             .iter()
@@ -248,7 +305,7 @@ mod tests {
     #[test]
     fn an_entry_that_has_ended_or_accepts_nothing_is_a_finding() {
         let ended = parse(FILE, "2027-07-01").unwrap();
-        assert_eq!(ended.takes(&["E2 cu -- ric: is classical"], 1), None);
+        assert_eq!(ended.takes(&["E2 cu -- ric: is classical"], 1, &Links::default()), None);
         assert!(
             ended
                 .faults()
@@ -275,5 +332,41 @@ mod tests {
         ] {
             assert!(entry(fields).is_err(), "{fields}");
         }
+    }
+
+    #[test]
+    fn an_entry_that_names_a_link_accepts_no_other_and_each_link_needs_one() {
+        let named =
+            |link: &str| format!("{{ finding: 'readable now', reason: lab, expires: 2027-06-30, link: {link} }}");
+        let parse = |entries: &[&str]| {
+            let entries = entries.iter().map(|link| named(link)).collect::<Vec<_>>().join(", ");
+            parse(&format!("accepted: [{entries}]"), "2027-06-30").unwrap()
+        };
+        let takes = |accepted: &Accepted, links: &[&str], has_further: bool| {
+            let all: Vec<String> = links.iter().map(ToString::to_string).collect();
+            let links = Links { all: &all, has_further };
+            accepted
+                .takes(&["readable now: PFCP"], all.len() as u64, &links)
+                .is_some()
+        };
+        let (n4, other) = ("N4 10.0.0.1 -- 10.0.0.2", "10.9.9.1 -- 10.9.9.2");
+        for link in [
+            "10.0.0.1 -- 10.0.0.2",
+            "10.0.0.2 -- 10.0.0.1",
+            "N4",
+            "N4 10.0.0.2 -- 10.0.0.1",
+        ] {
+            assert!(takes(&parse(&[link]), &[n4], false), "{link}");
+            assert!(!takes(&parse(&[link]), &[other], false), "{link}");
+            assert!(!takes(&parse(&[link]), &[n4, other], false), "{link}");
+            assert!(!takes(&parse(&[link]), &[], false), "{link}");
+        }
+        let both = parse(&["N4", "10.9.9.1 -- 10.9.9.2"]);
+        assert!(!takes(&both, &[n4, other], true));
+        assert!(takes(&both, &[n4, other], false));
+        assert_eq!(both.faults(), []);
+        let unused = parse(&["N2"]);
+        assert!(!takes(&unused, &[n4], false));
+        assert!(unused.faults()[0].finding.starts_with("accepts nothing"));
     }
 }

@@ -29,7 +29,7 @@ use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
 use self::scope::{LeftOut, Scope};
-use crate::commands::accept::Accepted;
+use crate::commands::accept::{self, Accepted};
 use crate::commands::deployment_file::read;
 use crate::commands::severity::Severity;
 use crate::output::stream;
@@ -174,7 +174,7 @@ impl Report<'_> {
     fn settle(&mut self, accepted: &Accepted) {
         for finding in &mut self.findings {
             let line = format!("{}: {}", finding.about, finding.finding);
-            finding.accepted = accepted.takes(&[&line], 1);
+            finding.accepted = accepted.takes(&[&line], 1, &accept::Links::default());
         }
         let faults = accepted.faults().into_iter();
         self.findings

@@ -17,7 +17,7 @@ use bartizan_registry::Asked;
 use serde::Serialize;
 
 use super::{Form, sarif};
-use crate::commands::accept::{Acceptance, Accepted, Fault};
+use crate::commands::accept::{Acceptance, Accepted, Fault, Links};
 use crate::commands::severity::Severity;
 use crate::output::print;
 use crate::output::write_document;
@@ -109,7 +109,7 @@ pub(super) fn run(
     let moves = migrate(&assessment.links);
     let acceptances = assessment.concerns.iter().map(|concern| {
         let line = format!("{}: {}", concern.about, concern.finding);
-        accepted.takes(&[&line], 1)
+        accepted.takes(&[&line], 1, &Links::default())
     });
     let acceptances: Vec<_> = acceptances.collect();
     let faults = accepted.faults();

@@ -4,7 +4,7 @@ use bartizan_inspect::text::{counted, printable};
 use bartizan_inspect::{Finding, Report};
 use serde::Serialize;
 
-use crate::commands::accept::{Acceptance, Accepted, Fault};
+use crate::commands::accept::{Acceptance, Accepted, Fault, Links};
 use crate::commands::severity::Severity;
 
 /// Findings of all reports, each with its acceptance, and the faults of the file.
@@ -28,6 +28,8 @@ struct Fact {
     concern: &'static str,
     because: String,
     count: u64,
+    links: Vec<String>,
+    has_further_links: bool,
     #[serde(flatten)]
     acceptance: Acceptance,
 }
@@ -41,7 +43,11 @@ impl<'a> Settled<'a> {
                 format!("{concern}: {because}"),
                 format!("{concern}: {count}: {because}"),
             ];
-            accepted.takes(&lines.each_ref().map(String::as_str), finding.count)
+            let links = Links {
+                all: &finding.links,
+                has_further: finding.has_further_links,
+            };
+            accepted.takes(&lines.each_ref().map(String::as_str), finding.count, &links)
         };
         let of_report = |report: &Report| report.findings().into_iter().map(takes).collect();
         Self {
@@ -73,6 +79,8 @@ impl<'a> Settled<'a> {
                     concern: finding.concern.name(),
                     because: finding.because,
                     count: finding.count,
+                    links: finding.links,
+                    has_further_links: finding.has_further_links,
                     acceptance: acceptance.clone()?,
                 })
             })
@@ -98,10 +106,16 @@ impl<'a> Settled<'a> {
                 file,
                 concern,
                 because,
+                links,
                 acceptance,
                 ..
             } = fact;
-            format!("  {file}: {concern}: {because}: {}", acceptance.text())
+            let of = match (&links[..], fact.has_further_links) {
+                ([], _) => String::new(),
+                (links, false) => format!(" (of {})", links.join(", ")),
+                (links, true) => format!(" (of {} and others)", links.join(", ")),
+            };
+            format!("  {file}: {concern}: {because}{of}: {}", acceptance.text())
         }));
         for fault in &self.faults {
             lines.push(format!(

@@ -1,9 +1,10 @@
 //! Findings that a report's reader must look at, and limits of the report.
 
 use std::collections::HashMap;
+use std::fmt;
 
-use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
-use bartizan_wire::{FlowKind, Totals, Unread};
+use bartizan_posture::{Answer, Concern, Interface, Link, Network, Source, Verdict};
+use bartizan_wire::{End, FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
 use crate::remedy::{self, APART, BUFFER, LEDGER, MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, TAGS, WHOLE};
@@ -28,6 +29,21 @@ pub struct Finding {
     pub remedy: Remedy,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub example: Option<String>,
+    /// Its links by interface and ends: 16 at most.
+    pub links: Vec<String>,
+    /// True if it is of more links than these.
+    pub has_further_links: bool,
+}
+
+/// Links that a finding names.
+const LINKS: usize = 16;
+
+/// A link by its ends, and by its interface where one is known.
+fn link_name(interface: Option<Interface>, [one, other]: [impl fmt::Display; 2]) -> String {
+    match interface {
+        Some(interface) => format!("{} {one} -- {other}", interface.name),
+        None => format!("{one} -- {other}"),
+    }
 }
 
 impl Finding {
@@ -59,6 +75,8 @@ impl Gathered {
         const UNIT: &str = "connection";
         let posture = &conversation.posture;
         let place = Place::from(posture);
+        let ends = [conversation.client, conversation.server].map(End::address);
+        let link = || link_name(posture.interface, ends);
         for (concern, judgement) in [
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
@@ -75,6 +93,7 @@ impl Gathered {
                     UNIT,
                     remedy::remedy(concern, place),
                     example,
+                    link,
                 );
             }
         }
@@ -85,24 +104,38 @@ impl Gathered {
         {
             let example = || example(conversation, posture.stayed.sources());
             let remedy = remedy::remedy(Concern::Regression, place);
-            self.found(Concern::Regression, posture.stayed.because(), UNIT, remedy, example);
+            self.found(
+                Concern::Regression,
+                posture.stayed.because(),
+                UNIT,
+                remedy,
+                example,
+                link,
+            );
         }
         if posture.kind.carries_data() && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             let example = || example(conversation, judgement.sources());
             let remedy = remedy::remedy(Concern::Unproven, place);
-            self.found(Concern::Unproven, judgement.because(), UNIT, remedy, example);
+            self.found(Concern::Unproven, judgement.because(), UNIT, remedy, example, link);
         }
         for hole in &posture.holes {
             if hole.judgement.verdict() != Verdict::QuantumSafe {
                 let example = || example(conversation, hole.judgement.sources());
                 let remedy = remedy::of_hole(hole.kind);
-                self.found(Concern::AboveTransport, hole.judgement.because(), UNIT, remedy, example);
+                self.found(
+                    Concern::AboveTransport,
+                    hole.judgement.because(),
+                    UNIT,
+                    remedy,
+                    example,
+                    link,
+                );
             }
         }
         for contradiction in &posture.contradictions {
             let example = || example(conversation, &contradiction.sources);
             let remedy = remedy::remedy(Concern::Contradiction, place);
-            self.found(Concern::Contradiction, &contradiction.what, UNIT, remedy, example);
+            self.found(Concern::Contradiction, &contradiction.what, UNIT, remedy, example, link);
         }
     }
 
@@ -113,11 +146,21 @@ impl Gathered {
         unit: &'static str,
         remedy: Remedy,
         example: impl FnOnce() -> String,
+        link: impl FnOnce() -> String,
     ) {
         let entry = remedy.changes.first().map_or(remedy.what, |change| change.entry);
         let key = (concern, because.to_owned(), entry);
         if let Some(&place) = self.places.get(&key) {
-            self.findings[place].count += 1;
+            let finding = &mut self.findings[place];
+            finding.count += 1;
+            if finding.has_further_links {
+                return;
+            }
+            let link = link();
+            if !finding.links.contains(&link) {
+                finding.has_further_links = finding.links.len() == LINKS;
+                finding.links.extend((!finding.has_further_links).then_some(link));
+            }
         } else if self.findings.len() < KINDS {
             self.places.insert(key, self.findings.len());
             self.findings.push(Finding {
@@ -127,6 +170,8 @@ impl Gathered {
                 unit,
                 remedy,
                 example: Some(example()),
+                links: vec![link()],
+                has_further_links: false,
             });
         } else {
             self.beyond += 1;
@@ -161,6 +206,8 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
                 unit,
                 remedy,
                 example: None,
+                links: Vec::new(),
+                has_further_links: false,
             });
         }
     };
@@ -282,7 +329,8 @@ fn by_link(report: &Report) -> Gathered {
                 let example = || between(link, &objection.sources);
                 let place = Place::of_link(link, objection.concern);
                 let remedy = remedy::remedy(objection.concern, place);
-                gathered.found(objection.concern, &objection.because, "link", remedy, example);
+                let named = || link_name(link.interface, link.ends.each_ref());
+                gathered.found(objection.concern, &objection.because, "link", remedy, example, named);
             }
         }
     }
@@ -290,7 +338,14 @@ fn by_link(report: &Report) -> Gathered {
     for name in report.network().unseen.iter().filter_map(|&place| listed.get(place)) {
         let because = "in the deployment file, and not in the capture";
         let remedy = remedy::remedy(Concern::Unseen, Place::default());
-        gathered.found(Concern::Unseen, because, "link", remedy, || name.clone());
+        gathered.found(
+            Concern::Unseen,
+            because,
+            "link",
+            remedy,
+            || name.clone(),
+            || name.clone(),
+        );
     }
     gathered
 }
