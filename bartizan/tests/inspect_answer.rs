@@ -436,7 +436,7 @@ fn accepted_findings_are_marked_in_each_document_and_verdicts_stay() {
         let report: Value = serde_json::from_slice(&with(&["--json"]).stdout).unwrap();
         assert_eq!(report["files"][0], plain, "{capture}");
         assert_eq!(report["accepted"].as_array().unwrap().len(), findings.len());
-        // What an entry without a link has accepted is named.
+        // The links that an entry without a link has accepted are named.
         for fact in report["accepted"].as_array().unwrap() {
             let links = fact["links"].as_array().unwrap();
             assert!(!links.is_empty() || fact["concern"] == "unproven", "{fact}");

@@ -79,7 +79,7 @@ fn a_strict_server_of_openssl_is_clean_and_every_group_and_suite_of_it_is_found(
     assert_eq!(connections[0]["confidentiality"]["verdict"], "quantum-safe");
 }
 
-/// What is not shown of a chain may be classical.
+/// The certificates that are not shown may be classical.
 #[test]
 fn a_chain_that_is_longer_than_what_is_shown_of_it_is_a_finding() {
     let stage = Stage::new();

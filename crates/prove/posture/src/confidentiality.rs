@@ -212,7 +212,7 @@ pub(crate) fn is_broken(suite: u16) -> bool {
 }
 
 /// Judges a version without post-quantum key exchange by its cipher suite too, where it is shown. Its
-/// reason begins otherwise than that of a classical key exchange: who accepts that accepts no more.
+/// reason begins otherwise than that of a classical key exchange: an accepted finding accepts no more.
 pub(crate) fn by_older_suite(suite: Option<u16>, classical: String, sources: Vec<Source>) -> Judgement {
     let Some((suite, safety)) = suite.map(|suite| (suite, tls::older_cipher(suite))) else {
         return Judgement::new(Judged::CLASSICAL, classical, sources);

@@ -57,8 +57,6 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     posture.confidentiality = if let Some(cipher) = broken(&made.value) {
         let because = format!("{}, {BY}", weakness(cipher));
         Judgement::new(worth(cipher), because, sources)
-    } else if let Some(because) = unknown(&made.value) {
-        Judgement::new(Judged::UNKNOWN, because, sources)
     } else if withstand(methods) {
         Judgement::new(Verdict::QuantumSafe, how, sources)
     } else {
@@ -69,6 +67,11 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
             [sources, before.sources().to_vec()].concat(),
         )
     };
+    if posture.confidentiality.verdict() == Verdict::QuantumSafe
+        && let Some(because) = unknown(&made.value)
+    {
+        posture.confidentiality = Judgement::new(Judged::UNKNOWN, because, vec![Source::seen(made)]);
+    }
     let answer = if withstand(methods) { Answer::Yes } else { Answer::No };
     let because = format!("{}, {BY}", names(methods));
     posture.negotiated = Reply::new(answer, because, vec![Source::seen(made)]);

@@ -278,6 +278,8 @@ impl Recorded {
     /// Judges an IKE_SA's key exchange with those of the IKE_SAs it was made from by rekeys. Each
     /// mixes into the next (RFC 7296, section 2.18), so that one that holds is enough.
     fn judge(&self, key: Spis, sources: &[Source]) -> Option<Judgement> {
+        let own = self.ike.get(&key)?.first()?;
+        let unknown = unknown_cipher(own.record.encryption.as_ref(), &own.node);
         let mut at = key;
         for _ in 0..REKEYS {
             let entries = self.ike.get(&at)?;
@@ -290,8 +292,8 @@ impl Recorded {
                 let because = format!("{}, by the ledger of {node}", weakness(cipher));
                 return Some(Judgement::new(worth(cipher), because, sources.to_vec()));
             }
-            if let Some(because) = unknown_cipher(entry.record.encryption.as_ref(), node) {
-                return Some(Judgement::new(Judged::UNKNOWN, because, sources.to_vec()));
+            if let Some(because) = unknown.as_ref().filter(|_| withstand(&entry.methods)) {
+                return Some(Judgement::new(Judged::UNKNOWN, because.as_str(), sources.to_vec()));
             }
             if withstand(&entry.methods) {
                 let because = format!("{} negotiated, by the ledger of {node}", names(&entry.methods));
@@ -306,7 +308,11 @@ impl Recorded {
                         "{} negotiated: a classical key exchange, by the ledger of {node}",
                         names(&entry.methods)
                     );
-                    return Some(Judgement::new(Judged::CLASSICAL, because, sources.to_vec()));
+                    let judged = match unknown {
+                        Some(_) => Verdict::Vulnerable.into(),
+                        None => Judged::CLASSICAL,
+                    };
+                    return Some(Judgement::new(judged, because, sources.to_vec()));
                 }
                 // Found established, or rekeyed from one that no ledger records: what went before is not known.
                 _ => return None,
@@ -425,12 +431,6 @@ impl Recorded {
             posture.contradictions.push(Contradiction { what, sources });
             return;
         }
-        if let Some(because) = unknown_cipher(child.record.encryption.as_ref(), node) {
-            if !posture.confidentiality.verdict().is_vulnerable() {
-                posture.confidentiality = Judgement::new(Judged::UNKNOWN, because, sources);
-            }
-            return;
-        }
         let reported = if withstand(&child.methods) {
             let because = format!("{} of its own, by the ledger of {node}", names(&child.methods));
             Some(Judgement::new(Verdict::QuantumSafe, because, sources.clone()))
@@ -443,6 +443,14 @@ impl Recorded {
                 Judgement::new(judgement.judged(), because, sources.clone())
             })
         };
+        if let Some(because) = unknown_cipher(child.record.encryption.as_ref(), node) {
+            let reported = reported.filter(|reported| reported.verdict().is_vulnerable());
+            if !posture.confidentiality.verdict().is_vulnerable() {
+                let because = Judgement::new(Judged::UNKNOWN, because, sources);
+                posture.confidentiality = reported.unwrap_or(because);
+            }
+            return;
+        }
         let Some(reported) = reported else { return };
         if unknown(posture.confidentiality.verdict()) {
             if withstand(&child.methods) {

@@ -324,7 +324,7 @@ fn a_key_exchange_of_its_own_that_packets_have_no_room_for_raises_no_esp() {
     assert_eq!(posture.contradictions.len(), 1);
 }
 
-/// What packets say of a cipher of no registry, a ledger says too: it may not encrypt.
+/// A cipher of no registry may not encrypt, whether packets or a ledger name it.
 #[test]
 fn a_ledger_makes_nothing_safe_whose_cipher_the_registry_does_not_know() {
     let (_, esp) = situation(3, 79, &[]);
@@ -341,6 +341,17 @@ fn a_ledger_makes_nothing_safe_whose_cipher_the_registry_does_not_know() {
         assert_eq!(
             judgement.verdict(),
             Verdict::NotObservable,
+            "{cipher}: {}",
+            judgement.because()
+        );
+        // A cipher of no registry makes no classical key exchange better.
+        let mut of_ike = ike_record(&behind, &Value::Null, &[31], "unknown");
+        of_ike["encryption"] = cipher.clone();
+        let (ike, _) = situation(3, BEHIND, &[of_ike]);
+        let judgement = &ike.last().unwrap().posture.confidentiality;
+        assert_eq!(
+            judgement.verdict(),
+            Verdict::Vulnerable,
             "{cipher}: {}",
             judgement.because()
         );

@@ -93,6 +93,8 @@ fn old_groups_and_ciphers_are_vulnerable_and_not_unknown() {
         (2, 14, 256, "ENCR_DES"),
         (3, 14, 256, "ENCR_3DES"),
         (3, 36, 1184, "ENCR_3DES"),
+        // A cipher of no registry makes a classical key exchange no better.
+        (999, 14, 256, "2048-bit MODP"),
     ] {
         let answer = if group == 36 { 1088 } else { data };
         let judged = judge(&[

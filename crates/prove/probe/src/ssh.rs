@@ -104,7 +104,7 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
         proof == Some(false),
         "the server does not have the host key that it shows, or is another than it negotiates",
     ));
-    // Where it is none, the finding of the host keys stands for it.
+    // The finding of the host keys stands for it where it is classical.
     all.extend(
         proof
             .filter(|holds| *holds)
@@ -243,7 +243,7 @@ fn exchange(connection: &mut Connection<'_>, parts: &[u16]) -> io::Result<Done> 
         };
         share.extend([point, &value].concat());
     }
-    // What has a part without a secret proves nothing.
+    // An exchange that lacks the secret of a part proves nothing.
     if halves.len() < parts.len() {
         halves.clear();
     }

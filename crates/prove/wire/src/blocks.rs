@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_64_bits_are_told_from_those_of_aes_and_from_none() {
+    fn blocks_of_64_bits_differ_from_those_of_aes_and_from_none() {
         for check in [12, 16, 24, 32] {
             assert!(esp(8, 8, check).are_of_64_bits(), "3DES {check}");
             assert!(!esp(16, 16, check).are_of_64_bits(), "AES-CBC {check}");

@@ -151,10 +151,23 @@ fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     let Some(chosen) = &sa.chosen else {
         return without_choice(sa, parent);
     };
-    let mut sources = vec![Source::seen(chosen)];
-    if let Some(judgement) = cipher(&chosen.value.transforms, &sources) {
-        return judgement;
+    let sources = vec![Source::seen(chosen)];
+    let key_exchange = || by_key_exchange(sa, sources.clone());
+    match cipher(&chosen.value.transforms, &sources) {
+        None => key_exchange(),
+        Some(broken) if broken.verdict().is_vulnerable() => broken,
+        // A classical key exchange is worse than a cipher of which nothing is known.
+        Some(unknown) => match key_exchange() {
+            classical if classical.verdict().is_vulnerable() => {
+                let because = format!("{}; {}", unknown.because(), classical.because());
+                Judgement::new(Verdict::Vulnerable, because, sources)
+            }
+            _ => unknown,
+        },
     }
+}
+
+fn by_key_exchange(sa: &IkeSa, mut sources: Vec<Source>) -> Judgement {
     let primary = match primary(sa) {
         Ok(method) => method,
         Err(because) => return Judgement::new(Verdict::NotObservable, because, sources),
