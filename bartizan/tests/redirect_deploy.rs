@@ -43,9 +43,9 @@ fn every_function_of_the_free5gc_overlay_is_redirected_to_the_eight_others() {
     for node in FUNCTIONS {
         let plan = Plan::new(&deployment, node, IMAGE_USER, SystemTime::now())
             .unwrap_or_else(|error| panic!("{node}: {error}"));
-        assert_eq!(plan.services().len(), 8, "{node}");
-        assert!(plan.unprotected_peers().is_empty());
-        assert!(plan.services().iter().all(|service| service.address.port() == 8000));
+        assert_eq!(plan.services.len(), 8, "{node}");
+        assert!(plan.unprotected_peers.is_empty());
+        assert!(plan.services.iter().all(|service| service.address.port() == 8000));
         assert!(
             deployment
                 .sidecar_peers(node)

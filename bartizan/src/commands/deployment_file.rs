@@ -19,11 +19,5 @@ pub(crate) fn read(file: &Path) -> Result<Deployment, Failure> {
         })
     })?;
     let base = file.parent().unwrap_or(Path::new(""));
-    Deployment::parse(&text, &name, base).map_err(|error| {
-        let failure = Failure::usage(&error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })
+    Deployment::parse(&text, &name, base).map_err(|error| Failure::usage(&error).with_hints(error.hint()))
 }

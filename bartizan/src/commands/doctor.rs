@@ -104,7 +104,7 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         keep(&laboratory());
     }
     let kernel =
-        kernel::examine(bartizan_host::Feature::ALL.iter().copied().filter(|&feature| {
+        kernel::examine(bartizan_host::Feature::ALL.into_iter().filter(|&feature| {
             asked.is_empty() || things.iter().any(|&thing| kernel::feature_of(thing) == Some(feature))
         }));
     kernel.iter().for_each(&mut keep);

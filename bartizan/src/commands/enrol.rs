@@ -132,10 +132,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Err(failure) = confirmed {
         errln!(
             "note: the certificate is written, and its confirmation did not arrive: {}",
-            failure.message()
+            &failure.message
         );
     }
-    report(args, &holder, issued.certificate());
+    report(args, &holder, &issued.certificate);
     note_foreign_roots(&issued, &args.out);
     Ok(Outcome::Clean)
 }
@@ -193,7 +193,7 @@ fn has_later_root(
         Err(failure) => {
             errln!(
                 "note: the authority was not asked whether it has another root: {}",
-                failure.message()
+                &failure.message
             );
             false
         }

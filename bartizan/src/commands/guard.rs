@@ -133,7 +133,7 @@ pub(crate) enum Kind {
 /// The failure of a command that had installed the guard, which outlives it. The guard of another
 /// command that runs is no business of this one.
 pub(crate) fn stays(failure: Failure, node: &str, of: Kind) -> Failure {
-    if failure.is_held() {
+    if failure.held {
         return failure;
     }
     let dropped = match of {

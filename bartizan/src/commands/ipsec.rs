@@ -38,15 +38,15 @@ const TURN: Duration = Duration::from_secs(120);
 fn failed(error: &vici::Error) -> Failure {
     let failure = Failure::new(error);
     match error {
-        vici::Error::Absent { .. } => failure
+        vici::Error::Absent(_) => failure
             .hint("start it (`systemctl start strongswan`), or let `bartizan up` run one of its own: leave `vici` out of the file")
             .hint("give its socket with --vici"),
         vici::Error::Socket { .. } => failure.hint("VICI takes commands from root alone"),
         vici::Error::Stalled { .. } => failure.hint("the IKE engine runs and does not serve its socket: see its log"),
-        vici::Error::Died { .. } => failure.hint("see its log; `bartizan status` says what is left"),
+        vici::Error::Died(_) => failure.hint("see its log; `bartizan status` says what is left"),
         vici::Error::Nonsense { .. } => failure.hint("is this the socket of an IKE engine? strongSwan's default is /run/charon.vici"),
         vici::Error::Refused { .. } => failure.hint("the log of the IKE engine says more"),
-        vici::Error::Unknown { .. } => failure.hint("strongSwan 6.1.0 or later is needed"),
+        vici::Error::Unknown(_) => failure.hint("strongSwan 6.1.0 or later is needed"),
         _ => failure,
     }
 }

@@ -98,11 +98,7 @@ impl MacsecHost {
 
 /// Describes a failed link, with a hint.
 fn failed(error: &bartizan_macsec::Error) -> Failure {
-    let failure = Failure::new(error);
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::new(error).with_hints(error.hint())
 }
 
 /// Why the guard could not be read or changed.

@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bartizan_confine::{Confinement, User};
+use bartizan_confine::Confinement;
 use bartizan_deployment::Deployment;
 use bartizan_sidecar::handover::{self, Notify, Post, Successor};
 use bartizan_sidecar::{Error, Running, Sidecar};
@@ -150,7 +150,7 @@ async fn serve(
     let mut sockets = handover::passed_by_systemd().map_err(|error| not_handed_over(&error))?;
     let from_systemd = sockets.count();
     let asked = args.hand_over.as_deref().map(|path| {
-        let user = user.as_ref().map(User::id);
+        let user = user.as_ref().map(|user| user.id);
         handover::ask(path, node, user).map_err(|error| not_handed_over(&error))
     });
     let (mut post, mut predecessor) = (None, None);
@@ -259,8 +259,5 @@ fn refused(error: &Error) -> Failure {
     } else {
         Failure::new(error)
     };
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    failure.with_hints(error.hint())
 }

@@ -98,9 +98,9 @@ impl Watched {
 
     /// Schedules another attempt: the files are not in effect. A cause is logged once.
     pub(super) fn not_applied(&mut self, reason: &str, failure: &Failure, now: Instant) {
-        let cause = failure.message();
+        let cause = &failure.message;
         let before = self.failed.take();
-        if before.as_ref().is_none_or(|before| before.cause != cause) {
+        if before.as_ref().is_none_or(|before| before.cause != *cause) {
             tracing::error!(
                 reason,
                 error = cause,

@@ -80,7 +80,7 @@ impl Stage {
         let key = issued.key_pem().unwrap();
         bartizan_pki::write_secret_file(&self.path(&format!("{name}.key.pem")), key.as_bytes()).unwrap();
         self.write("ca.crt.pem", &issued.root_pem());
-        self.serials.insert(name.to_owned(), issued.serial().to_string());
+        self.serials.insert(name.to_owned(), issued.serial.to_string());
     }
 
     /// A new certificate and key, which the node's sidecar finds by itself.

@@ -137,7 +137,7 @@ impl Stage {
         self.key_mode(name, 0o600);
         write("ca.crt.pem".into(), &issued.root_pem());
         self.publish();
-        issued.serial().to_string()
+        issued.serial.to_string()
     }
 
     /// Sets the rights of a node's private key.

@@ -143,7 +143,7 @@ impl Stage {
     }
 
     fn papers(&self, issued: &Issued) -> Papers {
-        let serial = issued.serial().to_string();
+        let serial = issued.serial.to_string();
         let key = self.write(&format!("{serial}.key"), issued.key_pem().expect("a key"));
         let mut permissions = std::fs::metadata(&key).expect("the key's file").permissions();
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);

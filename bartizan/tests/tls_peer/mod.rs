@@ -87,7 +87,7 @@ impl Place {
             .expect("a name")
             .lifetime(lifetime);
         let issued = self.authority.issue(&leaf, at).expect("a certificate");
-        let serial = issued.serial().to_string();
+        let serial = issued.serial.to_string();
         let folder = self.directory.path().join(&serial);
         std::fs::create_dir(&folder).expect("a folder");
         let write = |name: &str, text: &str| {

@@ -65,9 +65,10 @@ impl Build for Blueprint {
             return Ok(root);
         }
         if !nix::unistd::geteuid().is_root() {
-            return Err(Error::NotPermitted {
-                action: format!("building a lab root of Debian {}", self.suite),
-            });
+            return Err(Error::NotPermitted(format!(
+                "building a lab root of Debian {}",
+                self.suite
+            )));
         }
         let slot = Slot::at(&self.directory());
         let _lock = slot.lock(progress)?;

@@ -30,12 +30,8 @@ pub(crate) fn failure(error: Error) -> Failure {
             .hint("if nothing of this authority is in use any more, move the directory away"),
         Error::FileExists(ref path) => {
             let failure = Failure::new(message).hint("--force replaces it");
-            match renewal_of(path) {
-                Some(renewal) => failure.hint(format!(
-                    "for a new certificate of the same network function: `{renewal}`"
-                )),
-                None => failure,
-            }
+            let renewal = renewal_of(path);
+            failure.with_hints(renewal.map(|renewal| format!("for a new certificate of the same network function: `{renewal}`")))
         }
         Error::ForeignRoots { .. } => Failure::new(message)
             .hint("--force replaces the file, and takes these roots from its readers")
@@ -70,9 +66,7 @@ pub(crate) fn failure(error: Error) -> Failure {
         }
         Error::Lifetime(_) => Failure::usage(message).hint("choose another --days"),
         Error::UnknownCertificate(_) => Failure::new(message).hint("`bartizan ca list` shows what there is"),
-        Error::SeveralCertificates { ref serials, .. } => serials
-            .iter()
-            .fold(Failure::new(message), Failure::hint),
+        Error::SeveralCertificates { ref serials, .. } => Failure::new(message).with_hints(serials),
         Error::PassphraseNeeded(_) => Failure::new(message)
             .hint("--passphrase-file FILE, the environment variable BARTIZAN_CA_PASSPHRASE, or a terminal to ask on"),
         Error::KeyOffline(_) => {
@@ -100,7 +94,7 @@ pub(crate) fn failure(error: Error) -> Failure {
             Failure::new(message).hint("openssl pkcs8 -topk8 -nocrypt -in KEY -out NEW converts it to PKCS#8")
         }
         Error::KeyMismatch { .. } => Failure::new(message).hint("choose another --out, or move the key away"),
-        Error::RequestKey { .. } => {
+        Error::RequestKey(_) => {
             Failure::new(message).hint("openssl genpkey -algorithm ML-DSA-65 -provparam ml-dsa.output_formats=seed-only makes a key that is certified")
         }
         Error::NotInvited(_) => Failure::new(message).hint("`bartizan ca invitations` lists them"),
@@ -140,21 +134,21 @@ fn of_token(message: String, fault: &TokenFault) -> Failure {
         TokenFault::Module { .. } => {
             failure.hint("install the token's module, or give its file: module-path=/PATH in the URI")
         }
-        TokenFault::NoToken { .. } => failure.hint("pkcs11-tool --module FILE --list-token-slots shows the tokens that are present"),
-        TokenFault::SeveralTokens { .. } => failure.hint("add serial=SERIAL to the URI"),
-        TokenFault::PinNeeded { .. } => {
+        TokenFault::NoToken(_) => failure.hint("pkcs11-tool --module FILE --list-token-slots shows the tokens that are present"),
+        TokenFault::SeveralTokens(_) => failure.hint("add serial=SERIAL to the URI"),
+        TokenFault::PinNeeded(_) => {
             failure.hint("--pin-file FILE, the environment variable BARTIZAN_CA_PIN, pin-source in the key's URI, or a terminal")
         }
-        TokenFault::WrongPin { .. } => {
+        TokenFault::WrongPin(_) => {
             failure.hint("it was tried once and is not tried again: many tokens lock after some wrong PINs")
         }
-        TokenFault::PinLocked { .. } => failure.hint("the token's security officer unlocks it: pkcs11-tool --init-pin"),
-        TokenFault::LastAttempt { .. } => {
+        TokenFault::PinLocked(_) => failure.hint("the token's security officer unlocks it: pkcs11-tool --init-pin"),
+        TokenFault::LastAttempt(_) => {
             failure.hint("log in once by hand with the right PIN, such as by pkcs11-tool --login --list-objects")
         }
         TokenFault::NoKey { .. } => failure.hint("pkcs11-tool --module FILE --login --list-objects shows the keys of a token"),
         TokenFault::SeveralKeys { .. } => failure.hint("add id=ID to the URI"),
-        TokenFault::KeyExists { .. } => failure
+        TokenFault::KeyExists(_) => failure
             .hint("--existing-keys of `bartizan ca init` takes the key that is there")
             .hint("for a fresh one give another object in the URI: a key in a token is never overwritten"),
         TokenFault::Unsupported { algorithm, .. } if algorithm.is_quantum_safe() => failure

@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         profile: args.profile,
         algorithm: args.key_algorithm,
         lifetime: args.lifetime.lifetime(),
-        long_life: args.lifetime.long_life(),
+        long_life: args.lifetime.allow_long,
     };
     let issued = authority
         .issue_to(&leaf, &args.output.destination(), now)

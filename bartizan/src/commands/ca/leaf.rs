@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bartizan_confine::User;
-use bartizan_pki::{
-    Access, AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile,
-};
+use bartizan_pki::{Access, AlternativeName, Destination, Issued, Leaf, Lifetime, NfType, Overwrite, Profile};
 use serde_json::json;
 
 use super::show::date;
@@ -52,27 +50,15 @@ impl NameArgs {
 pub(super) struct LifetimeArgs {
     /// Days the certificate is valid
     #[arg(long, default_value_t = Leaf::DAYS, value_parser = clap::value_parser!(u32).range(1..))]
-    days: u32,
+    pub(super) days: u32,
     /// Allow more than a year
     #[arg(long)]
-    allow_long: bool,
+    pub(super) allow_long: bool,
 }
 
 impl LifetimeArgs {
-    pub(super) fn days(&self) -> u32 {
-        self.days
-    }
-
     pub(super) fn lifetime(&self) -> Lifetime {
         Lifetime::Days(self.days)
-    }
-
-    pub(super) fn long_life(&self) -> LongLife {
-        if self.allow_long {
-            LongLife::Allow
-        } else {
-            LongLife::Refuse
-        }
     }
 }
 
@@ -94,7 +80,7 @@ pub(super) struct OutputArgs {
     mode: Option<u32>,
     /// Write the revocation list as well, as ca.crl.pem
     #[arg(long)]
-    crl: bool,
+    pub(super) crl: bool,
     /// Print what was written as JSON
     #[arg(long)]
     json: bool,
@@ -102,7 +88,7 @@ pub(super) struct OutputArgs {
 
 pub(crate) fn owner(text: &str) -> Result<(u32, u32), String> {
     let found = User::find(text).map_err(|error| error.to_string())?;
-    Ok((found.id(), found.group()))
+    Ok((found.id, found.group))
 }
 
 pub(crate) fn mode(text: &str) -> Result<u32, String> {
@@ -130,13 +116,9 @@ impl OutputArgs {
         }
     }
 
-    pub(super) fn wants_list(&self) -> bool {
-        self.crl
-    }
-
     /// Tells what was written.
     pub(super) fn tell(&self, done: &str, issued: &Issued) {
-        let certificate = issued.certificate();
+        let certificate = &issued.certificate;
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
             errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI next to it");
         }
@@ -153,9 +135,9 @@ impl OutputArgs {
                 certificate.algorithm()
             );
         }
-        let mut files = vec![("certificate", self.out.join(format!("{}.crt.pem", issued.name())))];
-        if issued.key().is_some() {
-            files.push(("key", self.out.join(format!("{}.key.pem", issued.name()))));
+        let mut files = vec![("certificate", self.out.join(format!("{}.crt.pem", &issued.name)))];
+        if issued.key.as_ref().is_some() {
+            files.push(("key", self.out.join(format!("{}.key.pem", &issued.name))));
         }
         files.push(("root", self.out.join("ca.crt.pem")));
         if self.crl {
@@ -169,8 +151,8 @@ impl OutputArgs {
             outln!(
                 "{:#}",
                 json!({
-                    "name": issued.name(),
-                    "serial": issued.serial(),
+                    "name": &issued.name,
+                    "serial": issued.serial,
                     "profile": certificate.profile().name(),
                     "algorithm": certificate.algorithm(),
                     "names": certificate.names(),
@@ -182,10 +164,10 @@ impl OutputArgs {
         }
         outln!(
             "{done} {}: {}, valid until {}, serial {}",
-            issued.name(),
+            &issued.name,
             certificate.algorithm(),
             date(certificate.not_after()),
-            issued.serial()
+            issued.serial
         );
         for (what, path) in files {
             outln!("  {what:<15} {}", path.display());

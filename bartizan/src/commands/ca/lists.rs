@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Writes the newest lists next to an issued certificate, if that is asked for. Lists of other
 /// authorities in the file stay.
 pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
-    if output.wants_list() {
+    if output.crl {
         let file = output.destination().dir.join("ca.crl.pem");
         let mut present = Vec::new();
         match state::open_to_read(&file) {

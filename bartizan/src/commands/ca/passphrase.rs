@@ -57,7 +57,7 @@ pub(super) fn is_missing(error: &Error, secrets: &Secrets) -> bool {
     match error {
         Error::PassphraseNeeded(_) => secrets.passphrase.is_none(),
         Error::Token {
-            fault: TokenFault::PinNeeded { .. },
+            fault: TokenFault::PinNeeded(_),
             ..
         } => secrets.pin.is_none(),
         _ => false,
@@ -69,7 +69,7 @@ pub(super) fn ask_for(error: &Error, secrets: &mut Secrets) -> Result<(), Failur
     match error {
         Error::PassphraseNeeded(path) => secrets.passphrase = Some(ask(path)?),
         Error::Token {
-            fault: TokenFault::PinNeeded { token },
+            fault: TokenFault::PinNeeded(token),
             ..
         } => {
             let text = prompt(

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_pki::{Previous, Renewal, RenewalKey};
+use bartizan_pki::Renewal;
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, OutputArgs};
@@ -41,18 +41,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let certificate = certificate.map(String::as_str).unwrap_or_default();
     let mut authority = args.authority.open(now)?;
     let renewal = Renewal {
-        key: if args.same_key {
-            RenewalKey::Same
-        } else {
-            RenewalKey::New
-        },
-        previous: if args.revoke_old {
-            Previous::Revoke
-        } else {
-            Previous::Keep
-        },
+        same_key: args.same_key,
+        revoke_previous: args.revoke_old,
         lifetime: args.lifetime.lifetime(),
-        long_life: args.lifetime.long_life(),
+        long_life: args.lifetime.allow_long,
     };
     let issued = authority
         .renew(certificate, &renewal, Some(&args.output.destination()), now)

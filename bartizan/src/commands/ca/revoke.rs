@@ -100,7 +100,7 @@ fn dated(authority: &Authority, error: Error) -> Failure {
     };
     let lines = serials.iter().map(|serial| match authority.show(&serial.to_string()) {
         Ok(entry) => {
-            let (issued, ends) = (date(entry.created()), date(entry.certificate().not_after()));
+            let (issued, ends) = (date(entry.created()), date(entry.certificate.not_after()));
             format!("{serial}, issued {issued}, valid until {ends}")
         }
         Err(_) => serial.to_string(),

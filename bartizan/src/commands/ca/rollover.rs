@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use bartizan_pki::{
-    Algorithm, Anyway, Authority, Certificate, Error, ExistingKey, KeySource, Lifetime, OutOfToken, Pkcs11Uri,
-    Successor, TokenSource,
+    Algorithm, Anyway, Authority, Certificate, Error, ExistingKey, KeySource, Lifetime, Pkcs11Uri, Successor,
+    TokenSource,
 };
 use clap::Subcommand;
 use serde_json::json;
@@ -118,11 +118,7 @@ impl Next {
                     existing: ExistingKey::Refuse,
                 })),
             },
-            out_of_token: if self.in_file {
-                OutOfToken::Allow
-            } else {
-                OutOfToken::Refuse
-            },
+            out_of_token: self.in_file,
             lifetime: Lifetime::Days(self.days.unwrap_or(days)),
         }
     }

@@ -109,13 +109,12 @@ impl Phases {
     fn of(register: &Register) -> Result<Self, Failure> {
         let own = register.succession().map_err(failure)?.into_iter();
         Ok(Self(
-            own.map(|(entry, phase, _)| (entry.serial().to_string(), phase))
-                .collect(),
+            own.map(|(entry, phase, _)| (entry.serial.to_string(), phase)).collect(),
         ))
     }
 
     fn phase(&self, entry: &Entry) -> Option<Phase> {
-        self.0.get(&entry.serial().to_string()).copied()
+        self.0.get(&entry.serial.to_string()).copied()
     }
 
     /// The state, and the phase where it is not the ordinary one.
@@ -128,35 +127,35 @@ impl Phases {
 }
 
 fn describe(entry: &Entry, phases: &Phases, now: SystemTime) -> Value {
-    let certificate = entry.certificate();
+    let certificate = &entry.certificate;
     let (revoked, reason) = match entry.revocation() {
         Some((when, reason)) => (json!(moment(when)), json!(reason.name())),
         None => (Value::Null, Value::Null),
     };
     json!({
-        "name": entry.name(),
-        "serial": entry.serial(),
-        "role": entry.role().name(),
+        "name": &entry.name,
+        "serial": entry.serial,
+        "role": entry.role.name(),
         "state": state(entry, now),
         "phase": phases.phase(entry).map(Phase::name),
-        "profile": match entry.role() {
+        "profile": match entry.role {
             Role::NetworkFunction => json!(certificate.profile().name()),
             Role::Root | Role::Intermediate => Value::Null,
         },
         "algorithm": certificate.algorithm(),
         "subject": certificate.subject(),
         "issuer": certificate.issuer(),
-        "issuer_serial": entry.issuer(),
+        "issuer_serial": entry.issuer,
         "names": certificate.names(),
         "nf_types": certificate.functions(),
-        "origin": entry.origin().name(),
+        "origin": entry.origin.name(),
         "issued": moment(entry.created()),
         "not_before": moment(certificate.not_before()),
         "not_after": moment(certificate.not_after()),
         "days_left": days_left(entry, now),
         "revoked": revoked,
         "reason": reason,
-        "replaces": entry.replaces(),
+        "replaces": entry.replaces,
     })
 }
 
@@ -178,14 +177,14 @@ fn list_json(register: &Register, phases: &Phases, now: SystemTime) -> Result<()
 fn table(register: &Register, phases: &Phases, now: SystemTime) -> Result<String, Failure> {
     let mut table = Table::under(["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"]);
     let each = |entry: Entry| {
-        let certificate = entry.certificate();
+        let certificate = &entry.certificate;
         table.push([
-            entry.name().to_owned(),
+            entry.name.to_owned(),
             phases.state(&entry, now),
             certificate.algorithm().to_string(),
             date(certificate.not_after()),
             days_left(&entry, now).to_string(),
-            entry.serial().to_string(),
+            entry.serial.to_string(),
             certificate.names().join(" "),
         ]);
         Ok::<_, Error>(())
@@ -195,17 +194,17 @@ fn table(register: &Register, phases: &Phases, now: SystemTime) -> Result<String
 }
 
 fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
-    let certificate = entry.certificate();
+    let certificate = &entry.certificate;
     let mut lines = vec![
-        ("name", entry.name().to_owned()),
-        ("serial", entry.serial().to_string()),
-        ("role", entry.role().to_string()),
+        ("name", entry.name.to_owned()),
+        ("serial", entry.serial.to_string()),
+        ("role", entry.role.to_string()),
         ("state", phases.state(entry, now)),
     ];
     if let Some((when, reason)) = entry.revocation() {
         lines.push(("revoked", format!("{} ({reason})", moment(when))));
     }
-    if entry.role() == Role::NetworkFunction && certificate.profile() == Profile::Ipsec {
+    if entry.role == Role::NetworkFunction && certificate.profile() == Profile::Ipsec {
         let kind = match certificate.algorithm().is_quantum_safe() {
             true => "ML-DSA, for `engine: bartizan`",
             false => "classical",
@@ -226,7 +225,7 @@ fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
     lines.extend([
         (
             "key made by",
-            match entry.origin().name() {
+            match entry.origin.name() {
                 "request" => "the requester".to_owned(),
                 _ => "the authority".to_owned(),
             },
@@ -242,7 +241,7 @@ fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
             ),
         ),
     ]);
-    if let Some(old) = entry.replaces() {
+    if let Some(old) = entry.replaces {
         lines.push(("replaces", old.to_string()));
     }
     lines
@@ -253,9 +252,9 @@ fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
 
 /// The recorded state, or what time made of it.
 fn state(entry: &Entry, now: SystemTime) -> &'static str {
-    match entry.state() {
-        State::Issued if entry.certificate().not_after() < now => "expired",
-        State::Issued if entry.certificate().not_before() > now => "not yet valid",
+    match entry.state {
+        State::Issued if entry.certificate.not_after() < now => "expired",
+        State::Issued if entry.certificate.not_before() > now => "not yet valid",
         State::Issued => "valid",
         other => other.name(),
     }
@@ -264,7 +263,7 @@ fn state(entry: &Entry, now: SystemTime) -> &'static str {
 /// Whole days until the certificate ends; 0 on its last day, negative afterwards.
 fn days_left(entry: &Entry, now: SystemTime) -> i64 {
     let days = |duration: Duration| i64::try_from(duration.as_secs() / 86_400).unwrap_or(i64::MAX);
-    match entry.certificate().not_after().duration_since(now) {
+    match entry.certificate.not_after().duration_since(now) {
         Ok(left) => days(left),
         Err(past) => -days(past.duration()) - 1,
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use bartizan_pki::{Error, Name, Profile, RequestedNames, Signing, SigningRequest};
+use bartizan_pki::{Error, Name, Profile, Signing, SigningRequest};
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
@@ -54,15 +54,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let signing = Signing {
         name,
         names: args.names.names(),
-        requested: if args.accept_san {
-            RequestedNames::Accept
-        } else {
-            RequestedNames::Ignore
-        },
+        accept_names: args.accept_san,
         functions: args.names.functions(),
         profile: args.profile,
         lifetime: args.lifetime.lifetime(),
-        long_life: args.lifetime.long_life(),
+        long_life: args.lifetime.allow_long,
     };
     let issued = authority
         .sign_to(&request, &signing, &args.output.destination(), now)

@@ -97,7 +97,7 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     let all = std::iter::once(&mut shown.own).chain(&mut shown.further_certificates);
     for (one, own) in all.zip(credentials.own()) {
         one.chain = chain(own, now);
-        one.in_use = in_use.iter().any(|used| used.place() == own.place());
+        one.in_use = in_use.iter().any(|used| &used.place == &own.place);
     }
     if has_associations {
         let ends = in_use.iter().map(|own| own.not_after()).min();
@@ -258,7 +258,7 @@ fn ends_soon(own: &OwnCertificate, now: SystemTime) -> Option<Finding> {
     let soon = now <= end && end < now + SOON;
     let finding = format!("ends with {}", day_of(end));
     let hint = || format!("renew it now: {}", own.renewal());
-    soon.then(|| Finding::new(own.place(), finding, hint()).with(Severity::Medium))
+    soon.then(|| Finding::new(&own.place, finding, hint()).with(Severity::Medium))
 }
 
 pub(super) fn chain(own: &OwnCertificate, now: SystemTime) -> Vec<CertificateInEffect> {

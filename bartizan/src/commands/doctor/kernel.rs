@@ -29,7 +29,7 @@ fn row(feature: Feature) -> (Thing, &'static str, &'static str) {
 
 /// Maps a thing to the kernel feature behind [`examine`], if it is one.
 pub(super) fn feature_of(thing: Thing) -> Option<Feature> {
-    Feature::ALL.iter().copied().find(|&feature| row(feature).0 == thing)
+    Feature::ALL.into_iter().find(|&feature| row(feature).0 == thing)
 }
 
 /// Tries each of these.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn every_feature_of_a_kernel_is_a_thing_of_its_own() {
-        for &feature in Feature::ALL {
+        for feature in Feature::ALL {
             assert_eq!(feature_of(row(feature).0), Some(feature));
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             drive::take_down(&mut client, &names, patience).map_err(|error| failed(&error))?
         }
         // Ours ended with its `up`, and its SAs with it.
-        Err(vici::Error::Absent { .. }) if matches!(host.place, Place::Own(_)) => {
+        Err(vici::Error::Absent(_)) if matches!(host.place, Place::Own(_)) => {
             ended = true;
             0
         }

@@ -26,18 +26,13 @@ use crate::commands::log;
 pub(super) struct WatchArgs {
     /// Path of the ledger, instead of the one in the deployment file.
     #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
+    pub(super) ledger: Option<PathBuf>,
     /// Serve /metrics for Prometheus at this address.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
 }
 
 impl WatchArgs {
-    /// Path of the ledger, if given on the command line.
-    pub(super) fn ledger(&self) -> Option<&std::path::Path> {
-        self.ledger.as_deref()
-    }
-
     /// Returns true if metrics were requested.
     pub(super) fn metrics(&self) -> bool {
         self.metrics.is_some()
@@ -47,8 +42,9 @@ impl WatchArgs {
 /// Outputs of a watch; opened before anything is set up.
 pub(super) struct Opened {
     ledger: Ledger,
-    metrics: Arc<Metrics>,
-    overdue: Overdue,
+    pub(super) metrics: Arc<Metrics>,
+    /// IKE_SAs that have to be replaced or taken down.
+    pub(super) overdue: Overdue,
     /// Address of metrics, and their server.
     endpoint: Option<(SocketAddr, Serving)>,
 }
@@ -85,15 +81,6 @@ impl Opened {
             overdue: Overdue::default(),
             endpoint,
         })
-    }
-
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    /// IKE_SAs that have to be replaced or taken down.
-    pub(super) fn overdue(&self) -> &Overdue {
-        &self.overdue
     }
 
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen

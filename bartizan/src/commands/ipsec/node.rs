@@ -119,7 +119,7 @@ impl IpsecHost {
     /// A connection to its charon.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         Client::connect(&self.place.socket(), PATIENCE).map_err(|error| match (&self.place, &error) {
-            (Place::Own(_), bartizan_ipsec::vici::Error::Absent { .. }) => {
+            (Place::Own(_), bartizan_ipsec::vici::Error::Absent(_)) => {
                 Failure::new(format!("no IKE engine of ours runs for {}", self.node))
                     .hint("`bartizan up` starts one and keeps it")
                     .hint("give the socket of one that the system runs with --vici, or as `vici` of the node")

@@ -52,10 +52,10 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
                 host.remove_leftover()?;
                 return Ok(Some(instance));
             }
-            Err(StartError::Taken { .. }) if answers(host) => return Ok(None),
+            Err(StartError::Taken(_)) if answers(host) => return Ok(None),
             // It is not there yet, or goes: then the directory is free again.
-            Err(StartError::Taken { .. }) if Instant::now() < deadline => thread::sleep(LOOK),
-            Err(error @ StartError::Taken { .. }) => {
+            Err(StartError::Taken(_)) if Instant::now() < deadline => thread::sleep(LOOK),
+            Err(error @ StartError::Taken(_)) => {
                 let hint = "`bartizan status` asks it, `bartizan down` ends it";
                 return Err(Failure::new(error).hint(hint).held());
             }
@@ -71,7 +71,7 @@ fn answers(host: &IpsecHost) -> bool {
     let asked = Client::connect(&host.place.socket(), PATIENCE)
         .and_then(|mut client| client.request("version", Section::new()));
     // A stalled charon exists, and the next caller reports it.
-    !matches!(asked, Err(vici::Error::Absent { .. } | vici::Error::Died { .. }))
+    !matches!(asked, Err(vici::Error::Absent(_) | vici::Error::Died(_)))
 }
 
 /// Bartizan's own, or the strongSwan that is installed, else that of a lab root that is there.

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             return Err(Failure::usage("--metrics: MACsec links have none yet").hint("`bartizan status --json` counts"));
         }
         let options = macsec::up::Options {
-            ledger: args.watching.ledger(),
+            ledger: args.watching.ledger.as_deref(),
             no_guard: args.no_guard,
             json: args.json,
         };
@@ -190,7 +190,7 @@ fn watched(
         let means = all.charon.means();
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         let brought = brought.map(|(_, credentials, files)| {
-            let watched = (opened.metrics(), opened.overdue());
+            let watched = (&*opened.metrics, &opened.overdue);
             scope.spawn(move || reloading::keep(host, means, credentials, files, watched, stop));
         });
         if brought.is_ok() {

@@ -313,9 +313,7 @@ mod tests {
                     - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: ens1f0, oru: eth0 } } }\n";
         let deployment = Deployment::parse(text, "fh.yaml", Path::new("/")).unwrap();
         let setting = &Setting::all(&deployment, "odu")[0];
-        let absent = bartizan_macsec::Error::NoInterface {
-            interface: setting.device.clone(),
-        };
+        let absent = bartizan_macsec::Error::NoInterface(setting.device.clone());
         let report = Report::new("odu", false, None, vec![Status::closed(setting, &absent)]);
         assert!(!report.well);
         let text = report.text();

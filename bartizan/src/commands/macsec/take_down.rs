@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_macsec::control::Question;
-use bartizan_macsec::kernel::{Interface, SecY};
+use bartizan_macsec::kernel::{Interface, SecY, under};
 use bartizan_macsec::link::Setting;
 use bartizan_macsec::mka::Supplicant;
 use bartizan_registry::object;
@@ -69,9 +69,9 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
 /// The device of a link, where it is there.
 fn left(setting: &Setting) -> Result<Option<SecY>, Failure> {
     // One that was renamed is found by the device.
-    let named = Interface::find(&setting.port).map_err(|error| failed(&error))?;
-    let under = || Interface::under(&setting.device).map_err(|error| failed(&error));
-    let Some(port) = named.map_or_else(under, |port| Ok(Some(port)))? else {
+    let named = Interface::find(&setting.port).map_err(|error| failed(&error.into()))?;
+    let from_device = || under(&setting.device).map_err(|error| failed(&error));
+    let Some(port) = named.map_or_else(from_device, |port| Ok(Some(port)))? else {
         return Ok(None);
     };
     SecY::open(&setting.device, &port).map_err(|error| failed(&error))

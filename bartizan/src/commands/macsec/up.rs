@@ -156,11 +156,7 @@ fn usable(credentials: Credentials, node: &Node, files: &Files) -> Result<Creden
 }
 
 fn refused(error: bartizan_tls::Error) -> Failure {
-    let failure = Failure::new(&error);
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::new(&error).with_hints(error.hint())
 }
 
 /// Says of each link when it comes up, and when its peer no longer answers.
@@ -195,7 +191,7 @@ mod tests {
         let directory = place.path().join("odu");
         let first = control(&directory, "odu").unwrap();
         let refused = stays(control(&directory, "odu").err().unwrap(), "odu", Kind::Macsec);
-        assert_eq!(refused.message(), "a controller of odu runs already");
+        assert_eq!(&refused.message, "a controller of odu runs already");
         assert!(!refused.hints().contains("guard"), "{}", refused.hints());
         drop(first);
         control(&directory, "odu").unwrap();

@@ -24,14 +24,14 @@ pub(super) fn announce(deployment: &Deployment, node: &str, running: &Running) {
     let Some(sidecar) = deployment.node(node).and_then(|node: &Node| node.sidecar.as_ref()) else {
         return;
     };
-    for (inbound, listen) in sidecar.inbound.iter().zip(running.inbound()) {
+    for (inbound, listen) in sidecar.inbound.iter().zip(&running.inbound) {
         let carriers: Vec<_> = inbound.carriers.iter().map(|carrier| carrier.name()).collect();
         tracing::info!(
             %listen, forward = %inbound.forward, interface = inbound.interface.name(), path = inbound.path.name(),
             carriers = carriers.join(", "), "inbound listener, TLS 1.3"
         );
     }
-    for (outbound, listen) in sidecar.outbound.iter().zip(running.outbound()) {
+    for (outbound, listen) in sidecar.outbound.iter().zip(&running.outbound) {
         let to = match &outbound.route {
             Route::To(peer) => peer.as_str(),
             Route::ByAuthority => "whom each request names",
@@ -45,7 +45,7 @@ pub(super) fn announce(deployment: &Deployment, node: &str, running: &Running) {
             "outbound listener, unencrypted"
         );
     }
-    match running.admin() {
+    match running.admin {
         Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /state /config /page"),
         None => tracing::info!("no admin port"),
     }

@@ -129,8 +129,8 @@ fn install_or_say_what_stays(rules: &Installed) -> Result<(), Failure> {
 /// Lists the functions that are redirected and guarded, and those that are not.
 fn installed(rules: &Installed, earlier: Earlier) -> String {
     let plan = rules.plan();
-    let mut text = format!("redirected and guarded for node {}:\n", plan.node());
-    for service in plan.services() {
+    let mut text = format!("redirected and guarded for node {}:\n", &plan.node);
+    for service in &plan.services {
         text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
     }
     for (address, node) in plan.own_tls() {
@@ -146,7 +146,7 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
         };
         text.push_str(&format!("  {:<12} {address} {to}\n", association.node.as_str()));
     }
-    for unprotected in plan.unprotected_peers() {
+    for unprotected in &plan.unprotected_peers {
         let (node, kind) = (unprotected.node.as_str(), unprotected.kind.name());
         let until = match &unprotected.until {
             Some(exception) => format!(" until {} ({})", exception.expires, exception.reason),
@@ -201,7 +201,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let refused = rules.refused().map_err(|error| failure(&error))?;
     let text = if args.json {
         let services: Vec<_> = plan
-            .services()
+            .services
             .iter()
             .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
             .collect();
@@ -220,7 +220,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .map(|(part, state)| (part.name().to_owned(), json!(words(state))))
             .collect();
         let unprotected: Vec<_> = plan
-            .unprotected_peers()
+            .unprotected_peers
             .iter()
             .map(|unprotected| {
                 json!({
@@ -233,7 +233,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .iter()
             .filter_map(|(part, state)| Some((part.name().to_owned(), json!(differences(state)?))))
             .collect();
-        let node = plan.node().as_str();
+        let node = plan.node.as_str();
         format!(
             "{}\n",
             json!({
@@ -310,7 +310,7 @@ impl PlanArgs {
         let user = User::find(&self.user).map_err(|error| {
             Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
         })?;
-        let plan = Plan::new(&deployment, &self.node, user.id(), SystemTime::now()).map_err(|error| failure(&error))?;
+        let plan = Plan::new(&deployment, &self.node, user.id, SystemTime::now()).map_err(|error| failure(&error))?;
         Ok(Installed::new(plan, Options { fence, strict }))
     }
 }

@@ -48,7 +48,7 @@ pub(super) async fn keep(
             }
             Err(failure) => {
                 watched.not_applied(reason, &failure, Instant::now());
-                running.not_applied(failure.message());
+                running.not_applied(&failure.message);
             }
         }
     }

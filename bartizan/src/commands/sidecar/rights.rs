@@ -25,7 +25,7 @@ pub(super) fn give_up(kept: Option<&Confinement>, files: &Files) -> Result<(), F
         return Ok(());
     };
     let report = confine::apply(kept);
-    for step in report.steps() {
+    for step in &report.steps {
         let (name, outcome, detail) = (step.name, step.outcome.word(), step.outcome.detail());
         match step.outcome {
             Outcome::Done(_) => tracing::info!(step = name, detail, "confined"),

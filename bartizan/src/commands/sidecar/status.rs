@@ -149,10 +149,7 @@ impl Asked {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("no event loop: {error}")))?;
         let echoes = runtime.block_on(bartizan_sidecar::echo(&self.deployment, &self.node));
-        echoes.map_err(|error| match error.hint() {
-            Some(hint) => Failure::new(&error).hint(hint),
-            None => Failure::new(&error),
-        })
+        echoes.map_err(|error| Failure::new(&error).with_hints(error.hint()))
     }
 
     fn json(&self, path: &str) -> Result<Value, Failure> {

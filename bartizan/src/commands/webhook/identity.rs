@@ -33,13 +33,8 @@ type Stamp = (u64, u64, i64, i64);
 impl Identity {
     pub(super) fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, Failure> {
         let files = [stamp(&certificate), stamp(&key)];
-        let server = AdmissionServer::load(&certificate, &key).map_err(|error| {
-            let failure = Failure::usage(&error);
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?;
+        let server = AdmissionServer::load(&certificate, &key)
+            .map_err(|error| Failure::usage(&error).with_hints(error.hint()))?;
         announce(&server);
         Ok(Self {
             certificate,

@@ -203,8 +203,8 @@ impl Server {
         // No longer than the handshake before it, so it is done on this thread.
         let answer = review(&body, &self.settings);
         drop((body, permit));
-        let (pod, reason) = (answer.about(), answer.reason().unwrap_or_default());
-        match answer.verdict() {
+        let (pod, reason) = (&answer.about, answer.reason().unwrap_or_default());
+        match &answer.verdict {
             Verdict::Injected(_) => tracing::info!(pod, "injected"),
             Verdict::Unchanged => tracing::info!(pod, "allowed as it is"),
             Verdict::LeftOut => tracing::warn!(pod, "left out by its annotation: it is unprotected"),

@@ -70,8 +70,8 @@ impl Audit {
         self.append(&json!({
             "time": moment(now),
             "request": "reconciled",
-            "name": entry.name(),
-            "serial": entry.serial(),
+            "name": &entry.name,
+            "serial": entry.serial,
             "result": "granted",
             "issued": moment(entry.created()),
             "reason": "recorded, and not in this log: its answer may not have been sent",

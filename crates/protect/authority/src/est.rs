@@ -6,14 +6,14 @@ use std::time::SystemTime;
 use bartizan_enrol::Failure;
 use bartizan_enrol::est::{Client, LARGEST_REQUEST};
 use data_encoding::BASE64;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, HeaderName, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use zeroize::Zeroizing;
 
-use crate::http::{Caller, Limits, failed};
+use crate::http::{Caller, Limits, apart, failed, is_of_type};
 use crate::service::Service;
-use bartizan_server::{Answer, containing, not_allowed, plain, typed};
+use bartizan_server::{Answer, not_allowed, plain, typed};
 
 /// Certificates in SignedData (RFC 7030, sections 4.1.3 and 4.2.3).
 const CERTIFICATES: &str = "application/pkcs7-mime; smime-type=certs-only";
@@ -37,13 +37,10 @@ pub(crate) async fn answer(
             None => rest.to_owned(),
         });
     match (request.method(), operation.as_deref()) {
-        (&Method::GET, Some("cacerts")) => {
-            match tokio::task::spawn_blocking(move || containing(|| service.est_certificates())).await {
-                Ok(Ok(certificates)) => given(certificates),
-                Ok(Err(error)) => failed(&error),
-                Err(error) => failed(&error.to_string()),
-            }
-        }
+        (&Method::GET, Some("cacerts")) => match apart(move || service.est_certificates()).await {
+            Ok(certificates) => given(certificates),
+            Err(error) => failed(&error),
+        },
         (_, Some("cacerts")) => not_allowed("GET"),
         (&Method::POST, Some(operation @ ("simpleenroll" | "simplereenroll"))) => {
             let again = operation == "simplereenroll";
@@ -67,13 +64,7 @@ async fn enrol(
     service: Arc<Service>,
     limits: &Limits,
 ) -> Answer {
-    let is_request = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(PKCS10));
-    if !is_request {
+    if !is_of_type(&request, PKCS10) {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type: application/pkcs10\n");
     }
     let credentials = basic(&request);

@@ -189,17 +189,7 @@ fn is_under(path: &str, root: &str) -> bool {
 }
 
 async fn cmp(request: Request<Incoming>, caller: &Caller, service: Arc<Service>, limits: &Limits) -> Answer {
-    let is_cmp = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| {
-            value
-                .split(';')
-                .next()
-                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(PKIX_CMP))
-        });
-    if !is_cmp {
+    if !is_of_type(&request, PKIX_CMP) {
         return plain(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Content-Type: application/pkixcmp\n",
@@ -228,31 +218,47 @@ impl Caller {
         let Ok(slot) = Arc::clone(&limits.enrolments).try_acquire_owned() else {
             return Err(Box::new(failed("too many enrolments are under way")));
         };
-        let worked = tokio::task::spawn_blocking(move || {
-            let worked = containing(|| work(body));
+        let worked = apart(move || {
+            let worked = work(body);
             drop(slot);
             worked
         });
-        let worked = worked.await.map_err(|error| error.to_string()).flatten();
-        worked.map_err(|error| Box::new(failed(&error)))
+        worked.await.map_err(|error| Box::new(failed(&error)))
     }
 }
 
 /// Roots and lists: no lock and no slot is needed for them.
 async fn public(path: String, issuer: Option<String>, service: Arc<Service>) -> Answer {
-    let published = match tokio::task::spawn_blocking(move || containing(|| service.published())).await {
-        Ok(Ok(published)) => published,
-        Ok(Err(error)) => return failed(&error),
-        Err(error) => return failed(&error.to_string()),
+    let published = match apart(move || service.published()).await {
+        Ok(published) => published,
+        Err(error) => return failed(&error),
     };
     match path.as_str() {
-        "/ca.crt.pem" => typed(StatusCode::OK, PEM, published.roots_pem().to_owned()),
-        "/crl.pem" => typed(StatusCode::OK, PEM, published.lists_pem().to_owned()),
+        "/ca.crt.pem" => typed(StatusCode::OK, PEM, published.roots_pem.to_owned()),
+        "/crl.pem" => typed(StatusCode::OK, PEM, published.lists_pem.to_owned()),
         _ => match published.list(issuer.as_deref()) {
             Some(der) => typed(StatusCode::OK, PKIX_CRL, der.to_vec()),
             None => plain(StatusCode::NOT_FOUND, "there is no list of this issuer\n"),
         },
     }
+}
+
+/// Does work that may block, on a thread of its own. A panic of it is an error.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let worked = tokio::task::spawn_blocking(move || containing(work)).await;
+    worked.map_err(|error| error.to_string()).flatten()
+}
+
+/// Returns true if the body of a request is of this media type.
+pub(crate) fn is_of_type(request: &Request<Incoming>, wanted: &str) -> bool {
+    let value = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = value.and_then(|value| value.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
 }
 
 /// Logs the error; the client only learns that it may try again.

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use bartizan_enrol::est::{self, Client};
 use bartizan_enrol::{Event, Identity, Received, Responder};
 use bartizan_pki::{
-    AlternativeName, Authority, Certificate, Entry, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published,
-    Register, Secrets, Serial,
+    AlternativeName, Authority, Certificate, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published, Register,
+    Secrets, Serial,
 };
 use tokio_rustls::rustls::ServerConfig;
 
@@ -71,12 +71,12 @@ impl State {
     fn reconcile(&mut self, authority: &mut Authority, now: SystemTime) -> Result<(), String> {
         let unaudited = authority.unaudited().map_err(|error| error.to_string())?;
         for entry in &unaudited {
-            if !self.written.contains(&entry.serial()) && !self.audit.grants(entry.serial())? {
-                tracing::warn!(serial = %entry.serial(), name = entry.name(), "a certificate was not in the audit log");
+            if !self.written.contains(&entry.serial) && !self.audit.grants(entry.serial)? {
+                tracing::warn!(serial = %entry.serial, name = &entry.name, "a certificate was not in the audit log");
                 self.audit.reconcile(entry, now)?;
             }
         }
-        let serials: Vec<Serial> = unaudited.iter().map(Entry::serial).collect();
+        let serials: Vec<Serial> = unaudited.iter().map(|entry| entry.serial).collect();
         if !serials.is_empty() {
             authority.audited(&serials).map_err(|error| error.to_string())?;
         }
@@ -156,12 +156,8 @@ impl Service {
     fn failed(&self, from: IpAddr, request: &'static str, why: String, now: SystemTime) -> String {
         let event = Event {
             request,
-            transaction: None,
-            sender: None,
-            name: None,
-            serial: None,
             refused: Some((bartizan_enrol::Failure::Internal, why.clone())),
-            again: false,
+            ..Event::default()
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = state.audit.record(from, &event, now) {
@@ -210,7 +206,7 @@ impl Service {
 
     /// The authority's certificates for EST.
     pub(crate) fn est_certificates(&self) -> Result<String, String> {
-        est::authority_certificates(self.published()?.certificates()).map_err(|error| error.to_string())
+        est::authority_certificates(&self.published()?.certificates).map_err(|error| error.to_string())
     }
 
     /// Roots and lists, read without the authority's lock.
@@ -274,8 +270,8 @@ fn identity(
         .lifetime(Lifetime::Days(DAYS));
     leaf.names.extend_from_slice(dns);
     let issued = authority.issue(&leaf, now)?;
-    let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
-    let (Some(key), Some(pem)) = (issued.key(), issued.key_pem()) else {
+    let chain = [std::slice::from_ref(&issued.certificate), &issued.between].concat();
+    let (Some(key), Some(pem)) = (issued.key.as_ref(), issued.key_pem()) else {
         return Err(Error::Other("no key was issued".to_owned()));
     };
     let tls = bartizan_tls::enrolment_server(
@@ -297,7 +293,7 @@ mod tests {
     use std::thread;
 
     use bartizan_enrol::{Credential, Requester};
-    use bartizan_pki::{Algorithm, InitOptions, Invite, LongLife};
+    use bartizan_pki::{Algorithm, InitOptions, Invite};
     use zeroize::Zeroizing;
 
     use super::*;
@@ -313,7 +309,7 @@ mod tests {
             functions: Vec::new(),
             profile: Profile::NetworkFunction,
             days: 30,
-            long_life: LongLife::Refuse,
+            long_life: false,
             classical: true,
             open_for: Duration::from_secs(86_400),
             vendor: None,
@@ -399,7 +395,7 @@ mod tests {
                         .unwrap()
                         .find("gnb")
                         .unwrap()
-                        .serial()
+                        .serial
                 )
                 .unwrap()
         );

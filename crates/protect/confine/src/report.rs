@@ -27,7 +27,8 @@ pub struct Step {
 /// The outcomes of all steps, in the order they were taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    steps: Vec<Step>,
+    /// All steps, in the order they were taken.
+    pub steps: Vec<Step>,
 }
 
 impl Outcome {
@@ -58,11 +59,6 @@ impl Step {
 impl Report {
     pub(super) const fn new(steps: Vec<Step>) -> Self {
         Self { steps }
-    }
-
-    /// All steps, in the order they were taken.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
     }
 
     /// The first step that failed: the process must not go on.

@@ -56,7 +56,7 @@ fn text(output: &Output) -> String {
 }
 
 fn outcome<'a>(report: &'a Report, step: &str) -> &'a Outcome {
-    &report.steps().iter().find(|known| known.name == step).unwrap().outcome
+    &report.steps.iter().find(|known| known.name == step).unwrap().outcome
 }
 
 #[test]
@@ -204,10 +204,10 @@ fn user_that_cannot_be_changed_to_is_a_failure() {
 
 #[test]
 fn user_is_found_by_name_number_and_pair() {
-    assert_eq!(User::find("root").unwrap().id(), 0);
-    assert_eq!(User::find("0").unwrap().name(), "root");
-    assert_eq!(User::find("65123:65124").unwrap().id(), 65123);
-    assert_eq!(User::find("64999").unwrap().id(), 64999);
+    assert_eq!(User::find("root").unwrap().id, 0);
+    assert_eq!(&User::find("0").unwrap().name, "root");
+    assert_eq!(User::find("65123:65124").unwrap().id, 65123);
+    assert_eq!(User::find("64999").unwrap().id, 64999);
     for unknown in ["no-such-user", "", "1:", ":1", "-1", "4294967296"] {
         assert!(User::find(unknown).is_err(), "{unknown}");
     }

@@ -7,9 +7,12 @@ use super::Outcome;
 /// A user and its primary group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    id: u32,
-    group: u32,
-    name: String,
+    /// The numeric user id.
+    pub id: u32,
+    /// The numeric id of its group.
+    pub group: u32,
+    /// The name it was found by.
+    pub name: String,
 }
 
 /// Errors for a user or group without an entry on this host.
@@ -62,21 +65,6 @@ impl User {
             }),
             _ => Err(UnknownUser::User(text.to_owned())),
         }
-    }
-
-    /// The numeric user id.
-    pub const fn id(&self) -> u32 {
-        self.id
-    }
-
-    /// The numeric id of its group.
-    pub const fn group(&self) -> u32 {
-        self.group
-    }
-
-    /// The name it was found by.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 }
 

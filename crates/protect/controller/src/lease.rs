@@ -54,8 +54,10 @@ pub enum Step {
 /// One process's view of the Lease. Times are its monotonic time, from any beginning.
 #[derive(Debug, Clone)]
 pub struct Election {
-    me: String,
-    timing: Timing,
+    /// This process's name.
+    pub me: String,
+    /// Waiting times of the election.
+    pub timing: Timing,
     seen: Option<(Lease, Duration)>,
     /// Time of the request by which it last became or stayed the holder.
     renewed: Option<Duration>,
@@ -140,16 +142,6 @@ impl Election {
     /// Time until which it may act, if nothing is renewed any more.
     pub fn leading_until(&self) -> Option<Duration> {
         self.renewed.map(|renewed| renewed + self.timing.deadline)
-    }
-
-    /// This process's name.
-    pub fn me(&self) -> &str {
-        &self.me
-    }
-
-    /// Waiting times of the election.
-    pub fn timing(&self) -> Timing {
-        self.timing
     }
 
     /// The holder of the Lease as it was last read.

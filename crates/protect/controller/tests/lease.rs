@@ -109,7 +109,7 @@ proptest! {
             elections[who].observe(Some(&store.0.clone()), begins + offset);
             match elections[who].step(begins + offset) {
                 Step::Take { version, .. } | Step::Renew { version, .. } => {
-                    let me = elections[who].me().to_owned();
+                    let me = elections[who].me.to_owned();
                     if let Some(stored) = store.write(&me, &version) {
                         elections[who].stored(&stored, begins + offset, ends + offset);
                     }

@@ -349,10 +349,7 @@ impl Daemon {
             .map(|(id, _)| *id);
         let is_under_way = self.sas.values().any(|sa| sa.is_of(&name) && sa.established.is_none());
         // Taken before the initiation begins: its log lines are for the waiting client.
-        let patience = message
-            .text("timeout")
-            .and_then(|timeout| timeout.parse::<i64>().ok())
-            .unwrap_or(0);
+        let patience = patience(message);
         if patience >= 0 {
             self.waiting.push(Waiting::Initiate(Initiate {
                 client,
@@ -401,10 +398,7 @@ impl Daemon {
             return Some(no("no matching SAs to terminate found"));
         }
         let forced = message.is_yes("force");
-        let patience = message
-            .text("timeout")
-            .and_then(|timeout| timeout.parse::<i64>().ok())
-            .unwrap_or(0);
+        let patience = patience(message);
         for id in &sas {
             self.close(*id);
         }
@@ -560,6 +554,12 @@ impl Waiting {
     fn is_of(&self, client: ClientId) -> bool {
         self.client() == client
     }
+}
+
+/// Milliseconds that a command may take; a negative number where its answer is not waited for.
+fn patience(message: &Message) -> i64 {
+    let timeout = message.text("timeout").and_then(|timeout| timeout.parse().ok());
+    timeout.unwrap_or(0)
 }
 
 fn milliseconds(number: i64) -> Duration {

@@ -166,7 +166,7 @@ impl Userspace {
 
     /// The name of the device.
     pub fn device(&self) -> &str {
-        self.shared.tun.name()
+        &self.shared.tun.name
     }
 
     /// Checks that the device is still there.

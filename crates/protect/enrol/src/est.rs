@@ -13,7 +13,7 @@ use der::Tag;
 use der::asn1::ObjectIdentifier;
 
 use crate::encoding;
-use crate::{Error, Event, Failure};
+use crate::{Error, Event, Failure, responder};
 
 /// Longest request that is read: PKCS#10 with ML-DSA-87 is 7.5 kB, and in Base64 a third more.
 pub const LARGEST_REQUEST: usize = 64 * 1024;
@@ -55,12 +55,7 @@ pub fn authority_certificates(own: &[Certificate]) -> Result<String, Error> {
 pub fn enrol(authority: &mut Authority, client: Client<'_>, again: bool, body: &[u8], now: SystemTime) -> Outcome {
     let mut event = Event {
         request: if again { "simplereenroll" } else { "simpleenroll" },
-        transaction: None,
-        sender: None,
-        name: None,
-        serial: None,
-        refused: None,
-        again: false,
+        ..Event::default()
     };
     let given = identified(authority, client, again, now).and_then(|holder| {
         event.sender = Some(holder.to_string());
@@ -68,10 +63,10 @@ pub fn enrol(authority: &mut Authority, client: Client<'_>, again: bool, body: &
         issue(authority, holder, &key, now)
     });
     let body = given.and_then(|issued| {
-        event.name = Some(issued.name().to_owned());
-        event.serial = Some(issued.serial());
-        let all: Vec<&[u8]> = std::iter::once(issued.certificate())
-            .chain(issued.between())
+        event.name = Some(issued.name.to_owned());
+        event.serial = Some(issued.serial);
+        let all: Vec<&[u8]> = std::iter::once(&issued.certificate)
+            .chain(&issued.between)
             .map(Certificate::der)
             .collect();
         certificates_only(&all).map_err(|error| (Failure::Internal, error.to_string()))
@@ -125,13 +120,13 @@ fn identified(authority: &Authority, client: Client<'_>, again: bool, now: Syste
             let entry = authority.show(&serial.to_string()).map_err(|_| foreign())?;
             // The responder's own certificate is not one of these: it is issued when the server
             // starts, and renewed by the server alone.
-            if entry.certificate().der() != der
-                || entry.role() != Role::NetworkFunction
+            if entry.certificate.der() != der
+                || entry.role != Role::NetworkFunction
                 || certificate.profile() == Profile::Responder
             {
                 return Err(foreign());
             }
-            if entry.state() != State::Issued {
+            if entry.state != State::Issued {
                 return Err((Failure::CertificateRevoked, format!("certificate {serial} is revoked")));
             }
             if !entry.is_valid_at(now) {
@@ -162,7 +157,7 @@ fn requested_key(body: &[u8]) -> Result<PublicKey, Refusal> {
         }
     };
     let request = SigningRequest::read(request).map_err(|error| match error {
-        Refused::RequestKey { .. } => (Failure::BadAlgorithm, error.to_string()),
+        Refused::RequestKey(_) => (Failure::BadAlgorithm, error.to_string()),
         other => (Failure::BadProof, other.to_string()),
     })?;
     Ok(request.public_key().clone())
@@ -180,16 +175,8 @@ fn issue(authority: &mut Authority, holder: Holder, key: &PublicKey, now: System
         Holder::Certified(_, serial) => authority.update(*serial, key, now),
     };
     issued.map_err(|error| {
-        let failure = match &error {
-            Refused::NotInvited(_) | Refused::InvitationUsed(_) => Failure::NotAuthorized,
-            Refused::ClassicalKey(_) | Refused::NotForIpsec { .. } => Failure::BadAlgorithm,
-            Refused::RevokedKey(_) => Failure::CertificateRevoked,
-            Refused::KeyOfAnother(_) => Failure::NotAuthorized,
-            Refused::Busy(_) | Refused::TooManyUpdates { .. } => Failure::Unavailable,
-            Refused::Unsuitable { .. } => Failure::BadCertificateId,
-            _ => Failure::Internal,
-        };
-        (failure, error.to_string())
+        let responder::Refusal(failure, text) = error.into();
+        (failure, text)
     })
 }
 

@@ -13,7 +13,7 @@ use crate::oid;
 const LONGEST: usize = 64;
 
 /// Fields of a header that are read and written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Header {
     pub(crate) version: i64,
     /// GeneralNames, DER.

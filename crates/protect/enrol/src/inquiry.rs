@@ -37,12 +37,9 @@ impl Inquiry {
                 sender: header::directory_name(&body::subject(identity.certificate().der())?)?,
                 recipient: header::nobody()?,
                 time: Some(now),
-                protection: None,
-                sender_key: None,
                 transaction: Some(inquiry.transaction.clone()),
                 sender_nonce: Some(inquiry.nonce.clone()),
-                recipient_nonce: None,
-                implicit_confirm: false,
+                ..Header::default()
             },
             kind: kind::GENERAL,
             body: encoding::sequence(&[&encoding::sequence(&[&oid::CA_CERTIFICATES.to_der()?])?])?,

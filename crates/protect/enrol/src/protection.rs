@@ -359,18 +359,14 @@ impl KeyedMac {
 /// Authorities whose signatures are believed.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    roots: Vec<Certificate>,
+    /// The trust anchors.
+    pub roots: Vec<Certificate>,
 }
 
 impl Trust {
     /// Any of these roots: while one takes another's place there are two.
     pub fn new(roots: Vec<Certificate>) -> Self {
         Self { roots }
-    }
-
-    /// The trust anchors.
-    pub fn roots(&self) -> &[Certificate] {
-        &self.roots
     }
 
     /// The certificates from `leaf` up to, but without, a root, of those at hand.

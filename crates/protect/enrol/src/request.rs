@@ -85,7 +85,7 @@ impl Request {
     pub(crate) fn read_pkcs10(request: AnyRef<'_>) -> Result<Self, Flaw> {
         use bartizan_pki::Error as Refused;
         let request = SigningRequest::read(&encoding::whole(request)?).map_err(|error| match error {
-            Refused::RequestKey { .. } => Flaw::Key(error.to_string()),
+            Refused::RequestKey(_) => Flaw::Key(error.to_string()),
             other => Flaw::Proof(other.to_string()),
         })?;
         Ok(Self {

@@ -186,7 +186,7 @@ impl Requester {
         };
         Ok(Enrolled {
             chain: trust.chain(certificate, at_hand, now)?,
-            roots: trust.roots().to_vec(),
+            roots: trust.roots.to_vec(),
         })
     }
 
@@ -235,12 +235,10 @@ impl Requester {
                 sender,
                 recipient: header::nobody()?,
                 time: Some(now),
-                protection: None,
-                sender_key: None,
                 transaction: Some(self.transaction.clone()),
                 sender_nonce: Some(self.nonce.clone()),
                 recipient_nonce: answering,
-                implicit_confirm: false,
+                ..Header::default()
             },
             kind,
             body,

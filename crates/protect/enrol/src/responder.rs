@@ -56,7 +56,7 @@ pub struct Answer {
 }
 
 /// A request and its outcome.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// `ir`, `cr`, `p10cr`, `kur`, `rr`, `certConf`, `genm`, or what it was.
     pub request: &'static str,
@@ -113,7 +113,7 @@ struct Outcome {
 pub(crate) const OURS: &str = "the authority failed, and its log says why";
 
 /// A refusal: the failure, and a sentence for the person who reads it at the other end.
-struct Refusal(Failure, String);
+pub(crate) struct Refusal(pub(crate) Failure, pub(crate) String);
 
 impl Responder {
     /// One that signs as `identity`, whose certificate has the profile of a responder.
@@ -271,14 +271,13 @@ impl Responder {
             sender: header::directory_name(&body::subject(self.identity.certificate().der())?)?,
             recipient: asked.sender.clone(),
             time: Some(now),
-            protection: None,
-            sender_key: None,
             transaction: asked.transaction.clone(),
             sender_nonce: Some(nonce.to_vec()),
             recipient_nonce: asked.sender_nonce.clone(),
             implicit_confirm: asked.implicit_confirm
                 && outcome.event.refused.is_none()
                 && matches!(outcome.kind, kind::INITIALISED | kind::CERTIFIED | kind::UPDATED),
+            ..Header::default()
         })
     }
 
@@ -291,12 +290,9 @@ impl Responder {
                 sender: header::directory_name(&body::subject(self.identity.certificate().der())?)?,
                 recipient: header::nobody()?,
                 time: Some(now),
-                protection: None,
-                sender_key: None,
                 transaction: Some(protection::nonce()?),
                 sender_nonce: Some(protection::nonce()?),
-                recipient_nonce: None,
-                implicit_confirm: false,
+                ..Header::default()
             },
             kind: kind::ERROR,
             body: body::error(&Status::rejected(Failure::BadDataFormat, text.clone()))?,
@@ -306,12 +302,8 @@ impl Responder {
             der: self.identity.sign(draft)?,
             event: Event {
                 request: "unreadable",
-                transaction: None,
-                sender: None,
-                name: None,
-                serial: None,
                 refused: Some((Failure::BadDataFormat, text)),
-                again: false,
+                ..Event::default()
             },
         })
     }
@@ -322,16 +314,23 @@ impl Event {
         Self {
             request: kind::name(message.kind),
             transaction: message.header.transaction.as_deref().map(|id| HEXLOWER.encode(id)),
-            sender: None,
-            name: None,
-            serial: None,
-            refused: None,
-            again: false,
+            ..Self::default()
         }
     }
 }
 
 impl Outcome {
+    /// An outcome that sends no certificates and waits for no confirmation.
+    fn new(kind: u32, body: Vec<u8>, event: Event) -> Self {
+        Self {
+            kind,
+            body,
+            certificates: Vec::new(),
+            event,
+            unconfirmed: None,
+        }
+    }
+
     /// A refusal stands in the answer that the request would have got where it has a place for it,
     /// and in an error otherwise.
     fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {
@@ -348,16 +347,8 @@ impl Outcome {
             kind::REVOCATION => (kind::REVOKED, body::revocation_answer(&status)?),
             _ => (kind::ERROR, body::error(&status)?),
         };
-        Ok(Self {
-            kind,
-            body,
-            certificates: Vec::new(),
-            event: Event {
-                refused: Some((failure, text)),
-                ..event
-            },
-            unconfirmed: None,
-        })
+        let refused = Some((failure, text));
+        Ok(Self::new(kind, body, Event { refused, ..event }))
     }
 }
 

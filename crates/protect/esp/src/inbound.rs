@@ -58,7 +58,7 @@ impl Inbound {
 
     /// The largest sequence number that was proven; zero before the first.
     pub fn highest(&self) -> u64 {
-        self.window.highest()
+        self.window.highest
     }
 
     /// Its algorithms.

@@ -10,7 +10,7 @@ pub(crate) struct Window {
     words: Box<[u64]>,
     size: u64,
     /// The largest number that was proven; zero before the first.
-    highest: u64,
+    pub(crate) highest: u64,
     numbers: SequenceNumbers,
 }
 
@@ -34,10 +34,6 @@ impl Window {
         // Those behind it in its own word are still to come.
         let word = self.word(sequence);
         self.words[word] = u64::MAX >> (63 - (sequence & 63));
-    }
-
-    pub(crate) fn highest(&self) -> u64 {
-        self.highest
     }
 
     /// The whole number of a packet that carries this half: the one nearest the window, which never

@@ -8,8 +8,10 @@ pub(crate) const LONGEST_TEXT: usize = 256;
 /// Why an association was aborted: an error cause of SCTP (RFC 9260, section 3.3.10) and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    code: u16,
-    text: String,
+    /// The cause code on the wire; 0 where the ABORT had none, or none was received.
+    pub code: u16,
+    /// The sentence: at most 256 octets, on one line.
+    pub text: String,
 }
 
 impl Cause {
@@ -33,16 +35,6 @@ impl Cause {
     pub(crate) fn of_node(text: &str) -> Self {
         Self::new(Self::USER_INITIATED_ABORT, &format!("bartizan: {text}"))
     }
-
-    /// The cause code on the wire; 0 where the ABORT had none, or none was received.
-    pub const fn code(&self) -> u16 {
-        self.code
-    }
-
-    /// The sentence: at most 256 octets, on one line.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
 }
 
 impl fmt::Display for Cause {
@@ -62,8 +54,8 @@ mod tests {
     #[test]
     fn text_of_a_cause_is_one_line_of_at_most_256_octets() {
         let cause = Cause::new(0, &format!("a\nb{}", "é".repeat(300)));
-        assert!(cause.text().starts_with("a bé"));
-        assert!((LONGEST_TEXT - 1..=LONGEST_TEXT).contains(&cause.text().len()));
+        assert!(cause.text.starts_with("a bé"));
+        assert!((LONGEST_TEXT - 1..=LONGEST_TEXT).contains(&cause.text.len()));
         assert_eq!(Cause::new(4, "").to_string(), "error cause 4");
     }
 }

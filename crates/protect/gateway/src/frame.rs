@@ -174,43 +174,22 @@ pub struct Streams {
     pub inbound: u16,
 }
 
-/// State of one path of a multihomed association (RFC 6458, section 6.1.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathState {
-    /// The address can be reached.
-    Available,
-    /// It cannot.
-    Unreachable,
-    /// It was removed from the association.
-    Removed,
-    /// It was added to the association.
-    Added,
-    /// It became the primary path.
-    Primary,
-    /// The peer has confirmed it.
-    Confirmed,
-}
-
-impl PathState {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Available,
-        Self::Unreachable,
-        Self::Removed,
-        Self::Added,
-        Self::Primary,
-        Self::Confirmed,
-    ];
-
-    /// The state in a word, for logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Available => "available",
-            Self::Unreachable => "unreachable",
-            Self::Removed => "removed",
-            Self::Added => "added",
-            Self::Primary => "primary",
-            Self::Confirmed => "confirmed",
-        }
+bartizan_registry::named! {
+    /// State of one path of a multihomed association (RFC 6458, section 6.1.2).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum PathState, name {
+        /// The address can be reached.
+        Available = "available",
+        /// It cannot.
+        Unreachable = "unreachable",
+        /// It was removed from the association.
+        Removed = "removed",
+        /// It was added to the association.
+        Added = "added",
+        /// It became the primary path.
+        Primary = "primary",
+        /// The peer has confirmed it.
+        Confirmed = "confirmed",
     }
 }
 

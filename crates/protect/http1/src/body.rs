@@ -125,7 +125,7 @@ impl Chunked {
                 };
                 let trailers = match length {
                     2 => None,
-                    _ => Some(head::trailers(&input[..length], self.scan.lines())?),
+                    _ => Some(head::trailers(&input[..length], self.scan.lines)?),
                 };
                 Ok(Step::End(length, trailers))
             }

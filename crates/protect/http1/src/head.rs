@@ -46,7 +46,8 @@ pub(crate) struct Scan {
     at: usize,
     /// Beginning of the line that `at` is in.
     line: usize,
-    lines: usize,
+    /// The lines before the empty one.
+    pub(crate) lines: usize,
 }
 
 /// A request.
@@ -109,11 +110,6 @@ impl Scan {
             return Err(TOO_LONG);
         }
         Ok(None)
-    }
-
-    /// The lines before the empty one.
-    pub(crate) fn lines(&self) -> usize {
-        self.lines
     }
 }
 

@@ -18,10 +18,11 @@ pub struct Answer {
     /// The review's own identifier, without which an API server takes no answer; empty where none was read.
     pub(crate) uid: String,
     /// Namespace and name of the pod, for the log.
-    pub(crate) about: String,
-    pub(crate) verdict: Verdict,
+    pub about: String,
+    /// Decision on the request.
+    pub verdict: Verdict,
     /// Warnings for the client that made the request: `kubectl` prints them.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// For the API server's audit log.
     pub(crate) audit: BTreeMap<&'static str, String>,
 }
@@ -57,22 +58,6 @@ impl Answer {
     #[must_use]
     pub fn is_of_a_review(&self) -> bool {
         !self.uid.is_empty()
-    }
-
-    /// Namespace and name of the pod; what its name begins with, where the API server has not given it one yet.
-    pub fn about(&self) -> &str {
-        &self.about
-    }
-
-    /// Decision on the request.
-    #[must_use]
-    pub fn verdict(&self) -> &Verdict {
-        &self.verdict
-    }
-
-    /// Sentences for the client that made the request.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     /// Returns true if the API server lets the request pass.

@@ -66,7 +66,7 @@ fn patched(request: &Value) -> Value {
 
 fn apply(answer: &Answer, pod: &Value) -> Value {
     let mut pod = pod.clone();
-    if let Verdict::Injected(operations) = answer.verdict() {
+    if let Verdict::Injected(operations) = &answer.verdict {
         let patch: json_patch::Patch = serde_json::from_value(Value::Array(operations.clone())).unwrap();
         json_patch::patch(&mut pod, &patch).unwrap();
     }
@@ -216,7 +216,7 @@ fn a_pod_without_init_containers_and_volumes_is_injected_too() {
 fn an_injected_pod_is_left_as_it_is_and_what_came_before_ours_goes_behind_them() {
     let pod = defaulted(&patched(&amf()));
     let again = with(|object| *object = pod.clone());
-    assert_eq!(answer(&again).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&again).verdict, &Verdict::Unchanged);
     let moved = with(|object| {
         *object = pod.clone();
         let init = object["spec"]["initContainers"].as_array_mut().unwrap();
@@ -370,7 +370,7 @@ fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_war
         let body = request.to_string();
         let refused = review(body.as_bytes(), &mandatory);
         assert!(
-            matches!(refused.verdict(), Verdict::Refused(reason) if reason.contains(wanted)),
+            matches!(&refused.verdict, Verdict::Refused(reason) if reason.contains(wanted)),
             "{wanted}: {refused:?}"
         );
         let warned = response(&review(body.as_bytes(), &settings()));
@@ -384,13 +384,13 @@ fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_war
     // The sidecar's own volume is no finding where a pod is reviewed again.
     let again = with(|pod| *pod = defaulted(&patched(&amf())));
     let again = review(again.to_string().as_bytes(), &mandatory);
-    assert_eq!(again.verdict(), &Verdict::Unchanged);
+    assert_eq!(&again.verdict, &Verdict::Unchanged);
     let debugged = update("ephemeralcontainers", |pod| {
         pod["spec"]["ephemeralContainers"] =
             json!([{ "name": "d", "envFrom": [{ "secretRef": { "name": "bartizan-amf" } }] }]);
     });
     let debugged = review(debugged.to_string().as_bytes(), &mandatory);
-    assert!(matches!(debugged.verdict(), Verdict::Refused(_)), "{debugged:?}");
+    assert!(matches!(&debugged.verdict, Verdict::Refused(_)), "{debugged:?}");
 }
 
 /// Only Secrets of `secret` and `projected` volumes were seen: a `csi` or `flexVolume` driver,
@@ -423,7 +423,7 @@ fn a_nodes_secret_is_seen_in_every_field_of_a_pod_that_names_one() {
         });
         let refused = review(request.to_string().as_bytes(), &mandatory);
         assert!(
-            matches!(refused.verdict(), Verdict::Refused(reason) if reason.contains("has the Secret bartizan-smf")),
+            matches!(&refused.verdict, Verdict::Refused(reason) if reason.contains("has the Secret bartizan-smf")),
             "{field}: {refused:?}"
         );
     }
@@ -432,7 +432,7 @@ fn a_nodes_secret_is_seen_in_every_field_of_a_pod_that_names_one() {
         json!([{ "name": "x", "csi": { "driver": "d", "volumeAttributes": { "secretName": "bartizan-smf" } } }]);
     let request = with(|pod| pod["spec"]["volumes"] = driver);
     let refused = review(request.to_string().as_bytes(), &mandatory);
-    assert!(matches!(refused.verdict(), Verdict::Refused(_)), "{refused:?}");
+    assert!(matches!(&refused.verdict, Verdict::Refused(_)), "{refused:?}");
 }
 
 #[test]
@@ -520,11 +520,11 @@ fn update(part: &str, change: impl FnOnce(&mut Value)) -> Value {
 #[test]
 fn an_update_may_not_put_another_image_in_the_place_of_ours() {
     let label = update("", |pod| pod["metadata"]["labels"]["a"] = json!("b"));
-    assert_eq!(answer(&label).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&label).verdict, &Verdict::Unchanged);
     let function = update("", |pod| {
         pod["spec"]["containers"][0]["image"] = json!("free5gc/amf:v5");
     });
-    assert_eq!(answer(&function).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&function).verdict, &Verdict::Unchanged);
     for place in [0, 1] {
         let said = reason(&update("", |pod| {
             pod["spec"]["initContainers"][place]["image"] = json!("somebody/else");
@@ -534,7 +534,7 @@ fn an_update_may_not_put_another_image_in_the_place_of_ours() {
     // From the image of an earlier version to the one that is injected today.
     let mut newer = update("", |_| {});
     newer["request"]["oldObject"]["spec"]["initContainers"][1]["image"] = json!("registry.5gc/bartizan-sidecar:0");
-    assert_eq!(answer(&newer).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&newer).verdict, &Verdict::Unchanged);
 }
 
 #[test]
@@ -545,7 +545,7 @@ fn a_debugging_container_may_not_hold_what_passes_the_rules_or_join_the_sidecar(
         })
     };
     let plain = json!({ "name": "debugger", "image": "busybox", "targetContainerName": "amf" });
-    assert_eq!(answer(&added(plain)).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&added(plain)).verdict, &Verdict::Unchanged);
     for (container, wanted) in [
         (
             json!({ "name": "d", "securityContext": { "capabilities": { "add": ["NET_ADMIN"] } } }),
@@ -581,7 +581,7 @@ fn a_debugging_container_may_not_hold_what_passes_the_rules_or_join_the_sidecar(
     // A pod that was left out has nothing to lose.
     let mut left_out = added(json!({ "name": "d", "securityContext": { "privileged": true } }));
     left_out["request"]["object"]["spec"]["initContainers"] = json!([]);
-    assert_eq!(answer(&left_out).verdict(), &Verdict::Unchanged);
+    assert_eq!(&answer(&left_out).verdict, &Verdict::Unchanged);
 }
 
 #[test]
@@ -678,7 +678,7 @@ mod arbitrary {
         let answer = review(body, &settings());
         let response = response(&answer);
         assert!(response["uid"].is_string());
-        match answer.verdict() {
+        match &answer.verdict {
             Verdict::Injected(_) => {
                 let pod = apply(&answer, object);
                 let init = &pod["spec"]["initContainers"];
@@ -695,7 +695,7 @@ mod arbitrary {
                 // Once more, nothing is to be done.
                 let again = with(|other| *other = pod.clone());
                 let again = review(again.to_string().as_bytes(), &settings());
-                assert_eq!(again.verdict(), &Verdict::Unchanged);
+                assert_eq!(&again.verdict, &Verdict::Unchanged);
             }
             Verdict::Unchanged | Verdict::LeftOut => assert_eq!(response["patch"], Value::Null),
             Verdict::Refused(_) | Verdict::Malformed(_) => assert_eq!(response["allowed"], false),

@@ -191,13 +191,6 @@ fn lacks_nftables() -> bool {
     matches!(Feature::Nftables.tried(), Support::Absent(_))
 }
 
-/// FNV-1a, 64 bits. Distinguishes states of the rules, and is no protection against an attacker.
-fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;

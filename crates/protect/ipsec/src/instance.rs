@@ -54,17 +54,11 @@ pub enum StartError {
     #[error("charon started and does not answer: {0}")]
     Vici(#[from] vici::Error),
     /// It ended instead; these are its last lines.
-    #[error("charon ended when it started: {tail}")]
-    Ended {
-        /// The last lines of its log.
-        tail: String,
-    },
+    #[error("charon ended when it started: {0}")]
+    Ended(String),
     /// The environment: another instance has this directory.
-    #[error("{} belongs to another charon, which is running", directory.display())]
-    Taken {
-        /// The directory.
-        directory: PathBuf,
-    },
+    #[error("{} belongs to another charon, which is running", .0.display())]
+    Taken(PathBuf),
 }
 
 /// A running charon that ends with this value: its SAs are deleted, its directory is removed.
@@ -106,9 +100,7 @@ impl Instance {
             .set_permissions(fs::Permissions::from_mode(0o600))
             .map_err(failed("writing in"))?;
         if configuration.try_lock().is_err() {
-            return Err(StartError::Taken {
-                directory: directory.to_owned(),
-            });
+            return Err(StartError::Taken(directory.to_owned()));
         }
         let inside = engine.sees(directory);
         let text = match engine {
@@ -153,7 +145,7 @@ impl Instance {
                 let log = fs::read_to_string(self.log()).unwrap_or_default();
                 let last = log.lines().last().unwrap_or_default();
                 let tail = if tail.is_empty() { last.to_owned() } else { tail };
-                return Err(StartError::Ended { tail });
+                return Err(StartError::Ended(tail));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             let answer = self

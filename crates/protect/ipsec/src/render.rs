@@ -295,7 +295,7 @@ fn of_ike(
         .with("auth", authentication)
         .with("id", identity(peer))
         .with("revocation", revocation)
-        .with_list("cacerts", credentials.roots());
+        .with_list("cacerts", &credentials.roots);
     let remote = match engine {
         IkeEngine::Bartizan => remote
             .with_list("signatures", policy.ipsec.signatures.iter().map(ToString::to_string))
@@ -340,7 +340,7 @@ fn of_ike(
             Section::new()
                 .with("auth", "pubkey")
                 .with("id", identity(own))
-                .with_list("certs", [credentials.leaf()]),
+                .with_list("certs", [&credentials.leaf]),
         )
         .with_section("remote", remote))
 }

@@ -240,7 +240,7 @@ impl<'a> Watch<'a> {
                 away = true;
             }
             // A charon that is gone has taken its SAs along. One that stalls has not: the next sweep says.
-            if matches!(error, Error::Absent { .. } | Error::Died { .. }) {
+            if matches!(error, Error::Absent(_) | Error::Died(_)) {
                 self.all_gone();
                 self.part(true, notice);
                 self.silences.clear();
@@ -268,7 +268,7 @@ impl<'a> Watch<'a> {
             events.register(event)?;
         }
         match events.register(ALERT) {
-            Ok(()) | Err(Error::Unknown { .. }) => {}
+            Ok(()) | Err(Error::Unknown(_)) => {}
             Err(error) => return Err(error),
         }
         self.sweep(&mut commands, notice)?;

@@ -113,13 +113,7 @@ impl Api {
             kept: Mutex::new(Vec::new()),
             skew: AtomicI64::new(0),
         };
-        api_server(&api.roots).map_err(|error| {
-            let failure = Failure::usage(&error);
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?;
+        api_server(&api.roots).map_err(|error| Failure::usage(&error).with_hints(error.hint()))?;
         api.bearer().map_err(|problem| {
             Failure::usage(problem).hint("--token-file FILE, with a token of a ServiceAccount: kubectl create token")
         })?;

@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_controller::{Authority as State, Order};
 use bartizan_pki::{
-    AlternativeName, Authority, Certificate, Leaf, Lifetime, LongLife, OpenedKey, Profile, RevocationList, Secrets,
-    Unrenewed,
+    AlternativeName, Authority, Certificate, Leaf, Lifetime, OpenedKey, Profile, RevocationList, Secrets, Unrenewed,
 };
 use zeroize::Zeroizing;
 
@@ -24,8 +23,10 @@ pub(crate) struct Issuing {
     lifetime: Duration,
     key: OpenedKey,
     root: String,
-    issuing: Vec<u8>,
-    list: String,
+    /// The certificate that signs, DER.
+    pub(crate) issuing: Vec<u8>,
+    /// The newest revocation lists, PEM.
+    pub(crate) list: String,
     /// The last attempt to renew lists.
     tried: Option<SystemTime>,
     /// Lists that could not be renewed then.
@@ -65,16 +66,6 @@ impl Issuing {
             tried: None,
             unrenewed: Vec::new(),
         })
-    }
-
-    /// The certificate that signs, DER.
-    pub(crate) fn certificate(&self) -> &[u8] {
-        &self.issuing
-    }
-
-    /// The newest revocation lists, PEM.
-    pub(crate) fn list(&self) -> &str {
-        &self.list
     }
 
     fn authority(&self, now: SystemTime) -> Result<Authority, String> {
@@ -191,7 +182,7 @@ impl Issuing {
                 not_before: now - BACKDATE,
                 not_after: now + self.lifetime,
             },
-            long_life: LongLife::Refuse,
+            long_life: false,
         };
         let issued = authority.issue(&leaf, now).map_err(said)?;
         let key = issued.key_pem().ok_or("the authority made no key")?;
@@ -201,8 +192,8 @@ impl Issuing {
             root: issued.root_pem(),
             list: Some(authority.crl().map_err(said)?),
             issuer: None,
-            serial: issued.serial().to_string(),
-            not_after: issued.certificate().not_after(),
+            serial: issued.serial.to_string(),
+            not_after: issued.certificate.not_after(),
         })
     }
 }
@@ -263,15 +254,15 @@ mod tests {
             said.len() == 1 && said[0].contains("CN=Bartizan root ") && said[0].contains(" and ends at "),
             "{said:?}"
         );
-        let signed = issuing.list().to_owned();
+        let signed = issuing.list.to_owned();
         for minute in 1..180 {
             let now = late + Duration::from_secs(60) * minute;
             assert_eq!(unrenewed(issuing.look(now, true)), said);
-            assert_eq!(issuing.list(), signed, "minute {minute}");
+            assert_eq!(issuing.list, signed, "minute {minute}");
         }
         // Its own list is renewed all the same, and the root's once its key is there.
         issuing.look(late + DAY * 4, true);
-        assert_ne!(issuing.list(), signed);
+        assert_ne!(issuing.list, signed);
         fs::rename(dir.path().join("root.key.pem"), dir.path().join("ca/root.key.pem")).unwrap();
         assert!(unrenewed(issuing.look(late + DAY * 5, true)).is_empty());
     }
@@ -281,15 +272,15 @@ mod tests {
     fn a_wrong_clock_signs_no_list_and_one_of_the_future_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let mut issuing = issuing(&dir);
-        let first = issuing.list().to_owned();
+        let first = issuing.list.to_owned();
         let ahead = began() + DAY * 6;
         issuing.look(ahead, false);
-        assert_eq!(issuing.list(), first);
+        assert_eq!(issuing.list, first);
         issuing.look(ahead, true);
-        assert_ne!(issuing.list(), first);
+        assert_ne!(issuing.list, first);
         let now = began() + DAY;
         issuing.look(now, true);
-        let lists = RevocationList::all_of(issuing.list().as_bytes());
+        let lists = RevocationList::all_of(issuing.list.as_bytes());
         assert!(
             !lists.is_empty() && lists.iter().all(|list| list.this_update() <= now),
             "{lists:?}"

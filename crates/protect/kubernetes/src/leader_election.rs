@@ -73,9 +73,9 @@ impl LeaderElection {
 
     /// Holds the Lease, or waits for it, until `end` is true; then it is released.
     pub(crate) async fn run(mut self, mut end: watch::Receiver<bool>) {
-        let retry = self.election.timing().retry;
+        let retry = self.election.timing.retry;
         loop {
-            let attempt = timeout(self.election.timing().deadline, self.attempt()).await;
+            let attempt = timeout(self.election.timing.deadline, self.attempt()).await;
             if let Ok(Err(problem)) = &attempt
                 && problem.code() != Some(409)
             {
@@ -111,7 +111,7 @@ impl LeaderElection {
         let before = self.until.send_replace(until);
         self.numbers.leading.set(i64::from(leading));
         match (before.is_some(), leading) {
-            (false, true) => tracing::info!(me = self.election.me(), "leading"),
+            (false, true) => tracing::info!(me = &self.election.me, "leading"),
             (true, false) => tracing::warn!(holder = self.election.holder(), "not leading any more"),
             _ => {}
         }
@@ -145,8 +145,8 @@ impl LeaderElection {
         }
         let sent = self.now();
         let spec = json!({
-            "holderIdentity": self.election.me(),
-            "leaseDurationSeconds": self.election.timing().duration.as_secs(),
+            "holderIdentity": &self.election.me,
+            "leaseDurationSeconds": self.election.timing.duration.as_secs(),
             "acquireTime": micro(self.acquired),
             "renewTime": micro(SystemTime::now()),
             "leaseTransitions": transitions,
@@ -159,7 +159,7 @@ impl LeaderElection {
     async fn release(&mut self) -> Result<(), Problem> {
         let text = self.api.call(&Call::get(self.path(&format!("/{NAME}")))).await?;
         let read = lease(&text)?;
-        if read.holder != self.election.me() {
+        if read.holder != self.election.me {
             return Ok(());
         }
         let spec = json!({

@@ -180,9 +180,7 @@ async fn serve(
         tracing::info!(%address, "serving /live, /ready, /metrics");
     }
     let signer = match &source {
-        Source::Authority(issuing) => {
-            Signer::Authority(issuing.iter().flat_map(|one| one.certificate()).copied().collect())
-        }
+        Source::Authority(issuing) => Signer::Authority(issuing.iter().flat_map(|one| &one.issuing).copied().collect()),
         Source::Issuer(asking) => Signer::Issuer(asking.reference()),
     };
     let decoder = Arc::new(Decoder { signer });

@@ -74,12 +74,12 @@ pub(crate) enum Signer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ObjectMeta {
-    name: String,
+pub(crate) struct ObjectMeta {
+    pub(crate) name: String,
     #[serde(default)]
-    namespace: String,
+    pub(crate) namespace: String,
     #[serde(default)]
-    uid: String,
+    pub(crate) uid: String,
     #[serde(default)]
     resource_version: String,
     #[serde(default)]
@@ -184,20 +184,20 @@ struct ContainerStatus {
 }
 
 #[derive(Deserialize)]
-struct List<T> {
+pub(crate) struct List<T> {
     #[serde(default)]
-    metadata: ListMeta,
+    pub(crate) metadata: ListMeta,
     #[serde(default = "Vec::new")]
-    items: Vec<T>,
+    pub(crate) items: Vec<T>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct ListMeta {
+pub(crate) struct ListMeta {
     #[serde(default)]
     resource_version: String,
     #[serde(default, rename = "continue")]
-    more: Option<String>,
+    pub(crate) more: Option<String>,
 }
 
 #[derive(Deserialize)]

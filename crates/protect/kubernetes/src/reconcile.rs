@@ -180,7 +180,7 @@ impl Turns {
             }
             Action::WriteList { secret, replaces } => {
                 let list = match &self.source {
-                    Source::Authority(Some(issuing)) => issuing.list(),
+                    Source::Authority(Some(issuing)) => &issuing.list,
                     _ => return,
                 };
                 (

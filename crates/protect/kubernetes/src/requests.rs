@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::api::{Call, Problem};
 use crate::issuer::IssuerReference;
+use crate::objects::{List, ObjectMeta};
 use crate::writing::{JSON, Writing, metadata};
 
 const VERSION: &str = "cert-manager.io/v1";
@@ -27,33 +28,10 @@ pub(crate) struct Request {
 }
 
 #[derive(Deserialize)]
-struct List {
-    #[serde(default)]
-    metadata: ListMeta,
-    #[serde(default)]
-    items: Vec<Stored>,
-}
-
-#[derive(Deserialize, Default)]
-struct ListMeta {
-    #[serde(default, rename = "continue")]
-    more: Option<String>,
-}
-
-#[derive(Deserialize)]
 struct Stored {
-    metadata: Metadata,
+    metadata: ObjectMeta,
     #[serde(default)]
     status: Value,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-    #[serde(default)]
-    namespace: String,
-    #[serde(default)]
-    uid: String,
 }
 
 /// Contents of a request, besides its names.
@@ -91,7 +69,7 @@ impl Writing {
                 }
                 answer => answer.map_err(|problem| self.noted(problem))?,
             };
-            let list: List = read(&text)?;
+            let list: List<Stored> = read(&text)?;
             all.extend(list.items.into_iter().map(|one| Request {
                 namespace: one.metadata.namespace,
                 name: one.metadata.name,

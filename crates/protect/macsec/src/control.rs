@@ -46,7 +46,7 @@ pub struct Answer {
 /// The socket of a controller. There is one of it: a second one finds the directory locked.
 #[derive(Debug)]
 pub struct Control {
-    listener: UnixListener,
+    pub(crate) listener: UnixListener,
     path: PathBuf,
     _lock: FileLock,
 }
@@ -76,10 +76,6 @@ impl Control {
             path: path.clone(),
             _lock: lock,
         }))
-    }
-
-    pub(crate) fn listener(&self) -> &UnixListener {
-        &self.listener
     }
 
     /// Answers a client that asks now, and returns its question.

@@ -148,7 +148,7 @@ impl Controller {
         // Rounded up: a wait that ends too early is a turn for nothing.
         let most = most.as_millis().saturating_add(u128::from(!most.is_zero()));
         let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
-        let listener = control.map(|control| control.listener().as_fd());
+        let listener = control.map(|control| control.listener.as_fd());
         let sockets = self.links.iter().filter_map(|slot| match slot {
             Slot::Open { link, .. } => Some(link.socket()?.as_fd()),
             Slot::Closed { .. } => None,
@@ -185,7 +185,7 @@ impl Controller {
 }
 
 fn take_down(link: Link) {
-    let name = link.setting().name.clone();
+    let name = link.setting.name.clone();
     if let Err(error) = link.take_down() {
         tracing::error!(link = %name, %error, "the device stays");
     }
@@ -218,8 +218,8 @@ impl Slot {
                 }
                 Err(error) => {
                     let hint = error.hint().unwrap_or_default();
-                    tracing::error!(link = %link.setting().name, %error, hint, "the link is gone; it is tried again");
-                    let setting = Box::new(link.setting().clone());
+                    tracing::error!(link = %link.setting.name, %error, hint, "the link is gone; it is tried again");
+                    let setting = Box::new(link.setting.clone());
                     let again = now + AGAIN;
                     let closed = Self::Closed {
                         setting,

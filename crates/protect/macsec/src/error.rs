@@ -9,23 +9,14 @@ use bartizan_host::netlink::Refused;
 #[non_exhaustive]
 pub enum Error {
     /// The environment: this user may not do it.
-    #[error("{action} is not permitted: this needs root or CAP_NET_ADMIN in the network namespace of the port")]
-    NotPermitted {
-        /// The attempted action, as a noun phrase.
-        action: String,
-    },
+    #[error("{0} is not permitted: this needs root or CAP_NET_ADMIN in the network namespace of the port")]
+    NotPermitted(String),
     /// The environment: the kernel was built without MACsec, or its module is not there.
-    #[error("this kernel has no MACsec: {reason}")]
-    NoMacsec {
-        /// In its own words.
-        reason: String,
-    },
+    #[error("this kernel has no MACsec: {0}")]
+    NoMacsec(String),
     /// Configuration, or the environment: the interface is not there, or no longer.
-    #[error("there is no interface {interface} in this network namespace")]
-    NoInterface {
-        /// Its name.
-        interface: String,
-    },
+    #[error("there is no interface {0} in this network namespace")]
+    NoInterface(String),
     /// Configuration, or the environment: the port was renamed.
     #[error(
         "the port {port} is called {now} now: frames go on under the last keys, which do not change until it has its name again"
@@ -37,11 +28,8 @@ pub enum Error {
         now: String,
     },
     /// Configuration: what carries MACsec has addresses of six octets.
-    #[error("the interface {interface} is no Ethernet port")]
-    NotEthernet {
-        /// Its name.
-        interface: String,
-    },
+    #[error("the interface {0} is no Ethernet port")]
+    NotEthernet(String),
     /// Configuration: frames with SecTAG and ICV would not fit.
     #[error(
         "the port {port} has an MTU of {has}: MACsec adds {adds} octets, which leaves {} for frames, and the file asks for {asked}",
@@ -92,11 +80,8 @@ pub enum Error {
         reason: String,
     },
     /// The environment: wpa_supplicant did not start.
-    #[error("wpa_supplicant did not start: {said}")]
-    Supplicant {
-        /// Its last words.
-        said: String,
-    },
+    #[error("wpa_supplicant did not start: {0}")]
+    Supplicant(String),
     /// Configuration: the file that the CAK is in.
     #[error("the CAK in {}: {reason}", .path.display())]
     CakFile {
@@ -109,29 +94,26 @@ pub enum Error {
     #[error(transparent)]
     Host(#[from] bartizan_host::Error),
     /// Ours: what the kernel answered cannot be read.
-    #[error("the kernel's answer about {what} cannot be read")]
-    Answer {
-        /// Subject of the request.
-        what: String,
-    },
+    #[error("the kernel's answer about {0} cannot be read")]
+    Answer(String),
 }
 
 impl Error {
     /// The next step for the operator.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::NotPermitted { .. } => "run it as root, in the network namespace of the port".to_owned(),
-            Self::NoMacsec { .. } => {
+            Self::NotPermitted(_) => "run it as root, in the network namespace of the port".to_owned(),
+            Self::NoMacsec(_) => {
                 "a kernel with CONFIG_MACSEC has it (`modprobe macsec`); `bartizan doctor` says what this one has"
                     .to_owned()
             }
-            Self::NoInterface { .. } => {
+            Self::NoInterface(_) => {
                 "`ip link` lists those of this namespace: was it renamed or unplugged?".to_owned()
             }
             Self::PortRenamed { port, now } => {
                 format!("`ip link set {now} name {port}`, or write `{now}` as `port` in the file and start `up` again")
             }
-            Self::NotEthernet { .. } => "name the Ethernet port that leads to the peer".to_owned(),
+            Self::NotEthernet(_) => "name the Ethernet port that leads to the peer".to_owned(),
             Self::MtuTooSmall { port, adds, asked, .. } => {
                 format!(
                     "`ip link set {port} mtu {}`, or a smaller `mtu` in the file",
@@ -146,14 +128,14 @@ impl Error {
                 "change that in the file, name this end as `initiator`, or write `keying: direct` where both ends run Bartizan".to_owned()
             }
             Self::Incapable { .. } => "Debian's package wpasupplicant has it; `bartizan doctor` says what is installed".to_owned(),
-            Self::Supplicant { .. } => "its log is next to the controller's socket; `bartizan doctor` says what it can".to_owned(),
+            Self::Supplicant(_) => "its log is next to the controller's socket; `bartizan doctor` says what it can".to_owned(),
             Self::CakFile { path, .. } => format!(
                 "two lines, `ckn = ` with 2 to 64 hexadecimal digits and `cak = ` with 32 or 64, the same as at the other end; `chmod 600 {}`",
                 path.display()
             ),
             Self::Host(error) => return error.hint(),
             Self::Kernel { .. } => return None,
-            Self::Answer { .. } => "this is a fault of bartizan: please report it with `uname -r`".to_owned(),
+            Self::Answer(_) => "this is a fault of bartizan: please report it with `uname -r`".to_owned(),
         })
     }
 
@@ -161,7 +143,7 @@ impl Error {
     pub(crate) fn kernel(action: impl Into<String>) -> impl FnOnce(Refused) -> Self {
         let action = action.into();
         move |refused| match refused.source.kind() {
-            std::io::ErrorKind::PermissionDenied => Self::NotPermitted { action },
+            std::io::ErrorKind::PermissionDenied => Self::NotPermitted(action),
             _ => Self::Kernel { action, refused },
         }
     }

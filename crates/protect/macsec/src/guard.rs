@@ -27,7 +27,7 @@ use bartizan_host::nftables::{self, Listing, Table};
 use bartizan_host::{Error, Feature, PAE_GROUP_ADDRESS, Support};
 use bartizan_registry::ethertype;
 
-use crate::kernel::Interface;
+use crate::kernel::{self, Interface};
 
 use device::Stands;
 pub use keeper::keep;
@@ -146,7 +146,7 @@ impl Guard {
             let known = seen.get(&port.name).into_iter().flatten();
             let known = known.filter_map(|&index| Interface::numbered(index).ok().flatten());
             let named = Interface::find(&port.name).ok().flatten();
-            let under = Interface::under(&port.device).ok().flatten();
+            let under = kernel::under(&port.device).ok().flatten();
             let all = known.chain(named).chain(under);
             all.map(|interface| (interface.index, interface.name)).collect()
         };
@@ -230,14 +230,9 @@ impl Guard {
         if let Some(why) = self.misplaced(&text, &there) {
             return Ok(GuardState::Damaged(why));
         }
-        let wanted = match self.wanted.get() {
-            Some(wanted) => wanted,
-            None => {
-                // Every namespace has this device.
-                let listed = self.table(&vec![BTreeSet::from(["lo"]); self.ports.len()]).wanted()?;
-                self.wanted.get_or_init(|| listed)
-            }
-        };
+        // Every namespace has this device.
+        let of_any_port = self.table(&vec![BTreeSet::from(["lo"]); self.ports.len()]);
+        let wanted = of_any_port.wanted_once(&self.wanted)?;
         // Kernels before 6.16 remove chains with their port; nothing passes one that is not there.
         let numbered = (0..).zip(&self.ports).zip(&there);
         let (guarded, gone): (Vec<_>, Vec<_>) = numbered.partition(|(_, there)| !there.is_empty());

@@ -5,7 +5,8 @@ mod link;
 mod secy;
 mod state;
 
-pub use link::Interface;
+pub use bartizan_host::Interface;
+pub use link::{ethernet_address, interface, set_up, under};
 #[cfg(test)]
 pub(crate) use secy::REFUSED;
 pub use secy::{Confidentiality, Replay, SecY, Settings};

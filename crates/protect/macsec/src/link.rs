@@ -27,7 +27,7 @@ use bartizan_tls::{Endpoint, Established, Refused};
 
 use crate::boot::Boot;
 use crate::derive::Direction;
-use crate::kernel::{Interface, SecY};
+use crate::kernel::{self, Interface, SecY};
 use crate::message::{Message, VERSION};
 use crate::mka::{Cak, KeyedBy};
 use crate::schedule::{Notice, Order};
@@ -64,7 +64,8 @@ const UNPROVEN: &str = "the peer has not proven itself again in time";
 /// One link of a node.
 #[derive(Debug)]
 pub struct Link {
-    setting: Setting,
+    /// Settings of the link.
+    pub setting: Setting,
     /// None where no keys are exchanged: the CAK is in a file.
     exchange: Option<(Endpoint, FrameSocket)>,
     /// EAP behind the CAK, where this end is the authenticator.
@@ -116,7 +117,7 @@ impl Link {
         now: Instant,
     ) -> Result<Self, Error> {
         let port = setting.port()?;
-        let address = port.ethernet_address()?;
+        let address = kernel::ethernet_address(&port)?;
         SecY::mtu_on(&port, setting.mtu)?;
         let secy = Self::device(&setting, &port)?;
         if !port.is_up {
@@ -124,9 +125,9 @@ impl Link {
             if let Some(guard) = setting.guard.as_ref().filter(|guard| !guard.knows(port.index)) {
                 guard.close()?;
             }
-            port.set_up()?;
+            kernel::set_up(&port)?;
         }
-        secy.interface().set_up()?;
+        kernel::set_up(secy.interface())?;
         let eap = match (setting.eap(), endpoint) {
             (Some(EapEnd::Authenticator), Some(endpoint)) => {
                 Some(Box::new(EapPort::open(&setting.port, address, endpoint)?))
@@ -198,11 +199,6 @@ impl Link {
             secy.remove()?;
         }
         SecY::create(&setting.device, port, &setting.device_settings)
-    }
-
-    /// Settings of the link.
-    pub fn setting(&self) -> &Setting {
-        &self.setting
     }
 
     /// Other credentials, or what they are judged by. The standing link is judged anew.
@@ -452,13 +448,13 @@ impl Link {
                 Some(sci) => self.secy.install_receive(sci, an, &sak),
                 None => Ok(()),
             },
-            Order::RemoveReceive { an } => match peer.or(self.seen.last_peer()) {
+            Order::RemoveReceive(an) => match peer.or(self.seen.peer) {
                 Some(sci) => self.secy.remove_receive(sci, an),
                 None => Ok(()),
             },
             Order::InstallTransmit { an, sak } => self.secy.install_transmit(an, &sak),
-            Order::TransmitWith { an } => self.secy.transmit_with(an),
-            Order::RemoveTransmit { an } => self.secy.remove_transmit(an),
+            Order::TransmitWith(an) => self.secy.transmit_with(an),
+            Order::RemoveTransmit(an) => self.secy.remove_transmit(an),
             Order::Supplicant(cak) => {
                 self.key_by(&cak, now);
                 Ok(())
@@ -662,9 +658,7 @@ impl Link {
     fn look(&mut self, now: Instant) -> Result<(), Error> {
         let port = self.setting.port()?;
         if port.index != self.port.index {
-            return Err(Error::NoInterface {
-                interface: self.setting.port.clone(),
-            });
+            return Err(Error::NoInterface(self.setting.port.clone()));
         }
         self.port = port;
         self.take_log(now);

@@ -61,10 +61,7 @@ pub enum Order {
         sak: Sak,
     },
     /// Removes one.
-    RemoveReceive {
-        /// Its number.
-        an: An,
-    },
+    RemoveReceive(An),
     /// Installs a key to send with.
     InstallTransmit {
         /// Its number.
@@ -73,15 +70,9 @@ pub enum Order {
         sak: Sak,
     },
     /// Sends with it.
-    TransmitWith {
-        /// Its number.
-        an: An,
-    },
+    TransmitWith(An),
     /// Removes one.
-    RemoveTransmit {
-        /// Its number.
-        an: An,
-    },
+    RemoveTransmit(An),
     /// Starts wpa_supplicant with it, in place of one that runs, which takes its keys along.
     Supplicant(Cak),
     /// Starts wpa_supplicant so that it is authenticated by EAP, in place of one that runs, which takes its keys along.
@@ -434,7 +425,7 @@ impl Schedule {
         sending.wanted = None;
         Ok(vec![
             Order::InstallTransmit { an, sak },
-            Order::TransmitWith { an },
+            Order::TransmitWith(an),
             Order::Send(Message::Using { generation }),
             Order::Notice(Notice::Sends {
                 generation,
@@ -460,11 +451,11 @@ impl Schedule {
     fn advance(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         for an in due(&mut self.sending.retiring, now) {
-            orders.push(Order::RemoveTransmit { an });
+            orders.push(Order::RemoveTransmit(an));
         }
         for an in due(&mut self.receiving.retiring, now) {
             self.receiving.installed.remove(&an);
-            orders.push(Order::RemoveReceive { an });
+            orders.push(Order::RemoveReceive(an));
         }
         let sending = &mut self.sending;
         let (Some(connection), Some(cause), None) = (&mut self.connection, sending.wanted, &sending.offered) else {

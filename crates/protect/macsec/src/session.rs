@@ -61,8 +61,10 @@ pub struct Session {
     stream: Stream,
     tls: Tls,
     messages: Messages,
-    began: Instant,
-    established: bool,
+    /// When it began.
+    pub began: Instant,
+    /// Returns true if its handshake ended well.
+    pub established: bool,
 }
 
 impl Session {
@@ -99,17 +101,6 @@ impl Session {
         self.stream.conversation()
     }
 
-    /// Returns true if its handshake ended well.
-    #[must_use]
-    pub const fn is_established(&self) -> bool {
-        self.established
-    }
-
-    /// When it began.
-    pub const fn began(&self) -> Instant {
-        self.began
-    }
-
     /// Takes a segment.
     ///
     /// # Errors
@@ -120,7 +111,7 @@ impl Session {
         if fresh.is_empty() {
             return Ok(Vec::new());
         }
-        self.tls.watch().received(fresh);
+        self.tls.watch.received(fresh);
         let taken = self.take(fresh, binding);
         // An alert that says why goes out also where it is over.
         let flushed = self.flush();
@@ -148,7 +139,7 @@ impl Session {
     pub fn poll(&mut self, now: Instant, send: &mut dyn FnMut(Vec<u8>)) -> Result<(), Ended> {
         self.stream.poll(now, send)?;
         if !self.established && now.saturating_duration_since(self.began) >= HANDSHAKE {
-            return Err(Ended::Refused(self.tls.watch().timed_out()));
+            return Err(Ended::Refused(self.tls.watch.timed_out()));
         }
         Ok(())
     }
@@ -206,7 +197,7 @@ impl Session {
                 Ok(0) => return Err(Ended::Closed),
                 Ok(length) => self.messages.push(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(Ended::Refused(self.tls.watch().failed(&error))),
+                Err(error) => return Err(Ended::Refused(self.tls.watch.failed(&error))),
             }
             while let Some(message) = self.messages.take()? {
                 received.push(Received::Message(message));

@@ -10,7 +10,8 @@ use rustls::{ClientConnection, ConnectionCommon, ServerConnection, SideData};
 /// One TLS 1.3 connection.
 pub(crate) struct Tls {
     connection: Connection,
-    watch: Watch,
+    /// Observations of its handshake.
+    pub(crate) watch: Watch,
     /// An alert of a connection that was not made.
     alert: Vec<u8>,
 }
@@ -60,11 +61,6 @@ impl Tls {
             connection: Connection::Accepting(Box::default(), Box::new(accepting)),
             alert: Vec::new(),
         }
-    }
-
-    /// Observations of its handshake.
-    pub(crate) const fn watch(&self) -> &Watch {
-        &self.watch
     }
 
     /// Takes a part of what has arrived.

@@ -9,46 +9,26 @@ use serde::{Serialize, Serializer};
 
 use crate::Error;
 
-/// A signature algorithm together with the kind of key it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// ML-DSA-44 (FIPS 204), NIST category 2.
-    MlDsa44,
-    /// ML-DSA-65 (FIPS 204), NIST category 3.
-    MlDsa65,
-    /// ML-DSA-87 (FIPS 204), NIST category 5; the one of CNSA 2.0.
-    MlDsa87,
-    /// ECDSA with P-256 and SHA-256.
-    EcdsaP256,
-    /// ECDSA with P-384 and SHA-384.
-    EcdsaP384,
-    /// Ed25519 (RFC 8032).
-    Ed25519,
+bartizan_registry::named! {
+    /// A signature algorithm together with the kind of key it needs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Algorithm, name {
+        /// ML-DSA-44 (FIPS 204), NIST category 2.
+        MlDsa44 = "ml-dsa-44",
+        /// ML-DSA-65 (FIPS 204), NIST category 3.
+        MlDsa65 = "ml-dsa-65",
+        /// ML-DSA-87 (FIPS 204), NIST category 5; the one of CNSA 2.0.
+        MlDsa87 = "ml-dsa-87",
+        /// ECDSA with P-256 and SHA-256.
+        EcdsaP256 = "ecdsa-p256",
+        /// ECDSA with P-384 and SHA-384.
+        EcdsaP384 = "ecdsa-p384",
+        /// Ed25519 (RFC 8032).
+        Ed25519 = "ed25519",
+    }
 }
 
 impl Algorithm {
-    /// Every algorithm, quantum-safe ones first.
-    pub const ALL: [Self; 6] = [
-        Self::MlDsa44,
-        Self::MlDsa65,
-        Self::MlDsa87,
-        Self::EcdsaP256,
-        Self::EcdsaP384,
-        Self::Ed25519,
-    ];
-
-    /// The name used on the command line and in the records: `ml-dsa-65`, `ecdsa-p256`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MlDsa44 => "ml-dsa-44",
-            Self::MlDsa65 => "ml-dsa-65",
-            Self::MlDsa87 => "ml-dsa-87",
-            Self::EcdsaP256 => "ecdsa-p256",
-            Self::EcdsaP384 => "ecdsa-p384",
-            Self::Ed25519 => "ed25519",
-        }
-    }
-
     /// All names, for messages.
     #[must_use]
     pub fn names() -> String {

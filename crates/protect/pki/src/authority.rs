@@ -33,11 +33,11 @@ pub(crate) use issued::Trusted;
 pub(crate) use layout::Layout;
 pub use lists::{IssuedList, Unrenewed};
 pub use published::Published;
-pub use renew::{Previous, Renewal, RenewalKey};
+pub use renew::Renewal;
 pub use revoke::Revoked;
 pub use root_update::RootUpdate;
-pub use sign::{RequestedNames, Signing};
-pub use succession::{Anyway, OutOfToken, Successor};
+pub use sign::Signing;
+pub use succession::{Anyway, Successor};
 
 use key::AuthorityKey;
 use layout::Lock;
@@ -137,7 +137,7 @@ impl Authority {
 
     /// The same.
     pub fn roots(&self) -> Vec<Certificate> {
-        self.trusted().roots().to_vec()
+        self.trusted().roots.to_vec()
     }
 
     /// Returns true if a root takes another's place, or has.

@@ -190,13 +190,11 @@ pub enum Error {
     Request(String),
     /// A signing request's key is of a kind this authority does not certify.
     #[error(
-        "signing request: keys of type {found} are not certified; choose one of {}",
+        "signing request: keys of type {} are not certified; choose one of {}",
+        .0,
         Algorithm::names()
     )]
-    RequestKey {
-        /// The key type found.
-        found: String,
-    },
+    RequestKey(String),
 
     /// No invitation has this reference, or the invitation is closed.
     #[error("no open invitation has the reference {0:?}")]

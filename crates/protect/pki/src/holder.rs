@@ -225,8 +225,8 @@ mod tests {
     fn received(authority: &mut Authority, name: &Name) -> Issued {
         let leaf = Leaf::new(name.as_str()).unwrap().dns("gnb.ran").unwrap();
         let issued = authority.issue(&leaf, now()).unwrap();
-        let key = PrivateKey::from_pkcs8(issued.key().unwrap().to_pkcs8()).unwrap();
-        let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+        let key = PrivateKey::from_pkcs8(issued.key.as_ref().unwrap().to_pkcs8()).unwrap();
+        let chain = [std::slice::from_ref(&issued.certificate), &issued.between].concat();
         Issued::received(name, &chain, issued.roots().to_vec(), key).unwrap()
     }
 
@@ -352,17 +352,14 @@ mod tests {
         assert!(holder.held().unwrap().is_none());
         let first = received(&mut authority, &name);
         holder.write(&first, Overwrite::Refuse, Access::default()).unwrap();
-        assert_eq!(
-            holder.held().unwrap().unwrap().chain[0].der(),
-            first.certificate().der()
-        );
+        assert_eq!(holder.held().unwrap().unwrap().chain[0].der(), first.certificate.der());
         // A second one, of which the key has its name and the chain has not: the crash came between.
         let second = received(&mut authority, &name);
         let hidden = files::staging_path(&holder.chain_path(), "mark");
         fs::write(&hidden, second.chain_pem()).unwrap();
         fs::write(holder.key_path(), second.key_pem().unwrap().as_bytes()).unwrap();
         let held = holder.held().unwrap().unwrap();
-        assert_eq!(held.chain[0].der(), second.certificate().der());
+        assert_eq!(held.chain[0].der(), second.certificate.der());
         assert!(!hidden.exists());
         // Without the hidden chain there is nothing to finish.
         fs::write(holder.key_path(), first.key_pem().unwrap().as_bytes()).unwrap();

@@ -203,9 +203,8 @@ impl PublicKey {
         if !rest.is_empty() {
             return Err(Error::Request("octets after its key".to_owned()));
         }
-        crate::certificate::public_key(&info).ok_or_else(|| Error::RequestKey {
-            found: crate::request::key_type(&info.algorithm.algorithm),
-        })
+        crate::certificate::public_key(&info)
+            .ok_or_else(|| Error::RequestKey(crate::request::key_type(&info.algorithm.algorithm)))
     }
 
     /// The key as a SubjectPublicKeyInfo, DER.

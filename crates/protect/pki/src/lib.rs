@@ -34,15 +34,15 @@ pub use algorithm::Algorithm;
 pub use anchors::{NoAnchor, TrustAnchors, Untrusted};
 pub use authority::{
     Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, IssuedList,
-    KeySource, Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Published, Renewal, RenewalKey, RequestedNames,
-    Revoked, RootUpdate, Signing, Successor, Unrenewed, Vendor,
+    KeySource, Leaf, OpenedKey, Overwrite, Published, Renewal, Revoked, RootUpdate, Signing, Successor, Unrenewed,
+    Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;
 pub use files::{Access, CLOSE_KEY, GIVE_KEY, no_key, open_to_everyone};
 pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
-pub use lifetime::{Lifetime, LongLife, no_current_root};
+pub use lifetime::{Lifetime, no_current_root};
 pub use name::{AlternativeName, DnsName, Name, NfType};
 pub use newest::{InEffect, LARGEST_LISTS, NewestLists, Older, Unknown};
 pub use profile::Profile;

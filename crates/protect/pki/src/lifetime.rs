@@ -11,7 +11,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Clocks of network functions differ: a certificate is valid from this long before its issuance.
 const BACKDATE: Duration = Duration::from_secs(300);
 
-/// The longest validity of a network function's certificate without [`LongLife::Allow`], in days.
+/// The longest validity of a network function's certificate that may not be longer, in days.
 /// TS 33.310, clause 6.1.3c, allows three years; O-RAN's security protocol specification, section 4.2, one.
 const LEAF_DAYS: u32 = 366;
 
@@ -61,16 +61,6 @@ pub enum Lifetime {
     },
 }
 
-/// Permission of a validity longer than a year for a network function's certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LongLife {
-    /// More than a year is refused.
-    #[default]
-    Refuse,
-    /// Any length within the issuer's own validity.
-    Allow,
-}
-
 /// A lifetime that is not empty and can be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validity {
@@ -103,9 +93,9 @@ impl Lifetime {
 
 impl Validity {
     /// Refuses a network function's certificate that is valid for more than a year, unless that is allowed.
-    pub(crate) fn within_a_year(self, long: LongLife) -> Result<Self, Error> {
+    pub(crate) fn within_a_year(self, long_life: bool) -> Result<Self, Error> {
         let days = (self.not_after - self.not_before).whole_days();
-        if long == LongLife::Refuse && days > i64::from(LEAF_DAYS) {
+        if !long_life && days > i64::from(LEAF_DAYS) {
             return Err(Error::Lifetime(format!(
                 "{days} days; a network function's certificate lives one year at most"
             )));
@@ -161,10 +151,10 @@ mod tests {
     #[test]
     fn a_year_is_the_limit_unless_more_is_allowed() {
         let year = Lifetime::Days(366).at(now()).unwrap();
-        assert!(year.within_a_year(LongLife::Refuse).is_ok());
+        assert!(year.within_a_year(false).is_ok());
         let more = Lifetime::Days(367).at(now()).unwrap();
-        assert!(more.within_a_year(LongLife::Refuse).is_err());
-        assert!(more.within_a_year(LongLife::Allow).is_ok());
+        assert!(more.within_a_year(false).is_err());
+        assert!(more.within_a_year(true).is_ok());
     }
 
     #[test]

@@ -59,28 +59,19 @@ pub(crate) fn authority(
     params
 }
 
-/// Purpose of a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Profile {
-    /// A network function: TLS client and server. The default.
-    #[default]
-    NetworkFunction,
-    /// The authority's server for enrolment (CMP, EST): it says by id-kp-cmcRA that it may (RFC
-    /// 6402, section 2.10). No network function takes it for one of its peers' clients.
-    Responder,
-    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no
-    /// released strongSwan verifies others; or all of them are ML-DSA, for the engine of Bartizan.
-    Ipsec,
-}
-
-impl Profile {
-    /// The word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NetworkFunction => "nf",
-            Self::Responder => "responder",
-            Self::Ipsec => "ipsec",
-        }
+bartizan_registry::named! {
+    /// Purpose of a certificate.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Profile, name {
+        /// A network function: TLS client and server. The default.
+        #[default]
+        NetworkFunction = "nf",
+        /// The authority's server for enrolment (CMP, EST): it says by id-kp-cmcRA that it may (RFC
+        /// 6402, section 2.10). No network function takes it for one of its peers' clients.
+        Responder = "responder",
+        /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no
+        /// released strongSwan verifies others; or all of them are ML-DSA, for the engine of Bartizan.
+        Ipsec = "ipsec",
     }
 }
 

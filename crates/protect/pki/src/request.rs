@@ -61,9 +61,8 @@ impl SigningRequest {
             return Err(Error::Request("octets after the request".to_owned()));
         }
         let info = &parsed.certification_request_info;
-        let key = public_key(&info.subject_pki).ok_or_else(|| Error::RequestKey {
-            found: key_type(&info.subject_pki.algorithm.algorithm),
-        })?;
+        let key = public_key(&info.subject_pki)
+            .ok_or_else(|| Error::RequestKey(key_type(&info.subject_pki.algorithm.algorithm)))?;
         if parsed.signature_value.unused_bits != 0 {
             return Err(Error::Request(
                 "its signature is not a number of whole octets".to_owned(),

@@ -41,8 +41,5 @@ pub enum ExistingKey {
     #[default]
     Refuse,
     /// It is taken; none is made.
-    Take {
-        /// Its kind, where any other is refused.
-        algorithm: Option<Algorithm>,
-    },
+    Take(Option<Algorithm>),
 }

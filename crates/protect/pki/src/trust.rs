@@ -31,7 +31,8 @@ pub enum Signed {
 #[derive(Debug, Clone)]
 pub struct ForeignCertificate {
     der: Vec<u8>,
-    names: Vec<String>,
+    /// Common names and serial number attributes of its subject.
+    pub(crate) names: Vec<String>,
     is_authority: bool,
     signs: bool,
     not_before: SystemTime,
@@ -96,11 +97,6 @@ impl ForeignCertificate {
     #[must_use]
     pub fn is_authority(&self) -> bool {
         self.is_authority
-    }
-
-    /// Common names and serial number attributes of its subject.
-    pub(crate) fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// Returns true if a signature by the algorithm that is named (an AlgorithmIdentifier, DER) is

@@ -32,7 +32,7 @@ impl Error {
     pub fn hint(&self) -> String {
         match self {
             Self::Configuration { hint, .. } => hint.clone(),
-            Self::Host(Host::NotPermitted { .. }) => {
+            Self::Host(Host::NotPermitted(_)) => {
                 "run it as root, or with CAP_NET_ADMIN in the network function's own namespace; \
                  `--dry-run` prints the rules without writing them"
                     .to_owned()

@@ -21,19 +21,21 @@ pub enum Tables {
     All,
 }
 
-/// One of the mechanisms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The table that leads connections to the sidecar.
-    Redirect,
-    /// The table that refuses what is not led there.
-    Guard,
-    /// The table that leads SCTP to the sidecar and refuses it elsewhere, where a gateway carries it.
-    Gateway,
-    /// The table that refuses what the file does not list, where that is asked for.
-    Strict,
-    /// The part outside nftables.
-    Fence,
+bartizan_registry::named! {
+    /// One of the mechanisms.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Part, name {
+        /// The table that leads connections to the sidecar.
+        Redirect = "redirect",
+        /// The table that refuses what is not led there.
+        Guard = "guard",
+        /// The table that leads SCTP to the sidecar and refuses it elsewhere, where a gateway carries it.
+        Gateway = "gateway",
+        /// The table that refuses what the file does not list, where that is asked for.
+        Strict = "strict",
+        /// The part outside nftables.
+        Fence = "fence",
+    }
 }
 
 /// Parts to install besides redirect and guard.
@@ -71,17 +73,6 @@ pub struct Installed {
 }
 
 impl Part {
-    /// The word for it in messages and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Redirect => "redirect",
-            Self::Guard => "guard",
-            Self::Gateway => "gateway",
-            Self::Strict => "strict",
-            Self::Fence => "fence",
-        }
-    }
-
     fn of(table: &Table) -> Self {
         match table.name() {
             REDIRECT => Self::Redirect,
@@ -191,14 +182,11 @@ impl Installed {
         if let Some(mark) = mark.filter(|mark| *mark != ours) {
             return Ok(RuleState::Other { mark: mark.to_owned() });
         }
-        let wanted = match wanted.get() {
-            Some(wanted) => wanted,
-            None => {
-                let listed = table.wanted()?;
-                wanted.get_or_init(|| listed)
-            }
-        };
-        let differences: Vec<_> = here.differences(wanted).iter().map(ToString::to_string).collect();
+        let differences: Vec<_> = here
+            .differences(table.wanted_once(wanted)?)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         Ok(if differences.is_empty() {
             RuleState::Installed
         } else {

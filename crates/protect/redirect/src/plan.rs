@@ -14,7 +14,8 @@ use super::{Error, UnprotectedPeer, probe};
 /// installed as it is: no listener is missing, no rule catches the sidecar's own TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    pub(super) node: NodeName,
+    /// The node it is for.
+    pub node: NodeName,
     pub(super) user: u32,
     /// Takes what was going to IPv4 addresses.
     pub(super) listener_v4: Option<SocketAddrV4>,
@@ -22,10 +23,12 @@ pub struct Plan {
     /// Address at which the sidecar probes the rules; none where it has no transparent listener,
     /// and SCTP alone is led to it.
     pub(super) probed: Option<SocketAddrV4>,
-    pub(super) services: Vec<Service>,
+    /// Services that are redirected and guarded.
+    pub services: Vec<Service>,
     /// Listeners at which peers' functions terminate TLS themselves: for the sidecar alone.
     pub(super) own_tls: BTreeMap<SocketAddr, NodeName>,
-    pub(super) unprotected_peers: Vec<UnprotectedPeer>,
+    /// Peers that are neither redirected nor guarded.
+    pub unprotected_peers: Vec<UnprotectedPeer>,
     /// Further destinations that may leave, where nothing else may.
     pub(super) listed: Listed,
     /// Addresses of the node's own function that the sidecar hands requests to.
@@ -113,16 +116,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The node it is for.
-    pub fn node(&self) -> &NodeName {
-        &self.node
-    }
-
-    /// Services that are redirected and guarded.
-    pub fn services(&self) -> &[Service] {
-        &self.services
-    }
-
     /// Listeners of peers' own TLS, which the sidecar alone may call. A function is redirected where
     /// it calls their `service`, if that is another address.
     pub fn own_tls(&self) -> impl Iterator<Item = (SocketAddr, &NodeName)> {
@@ -135,11 +128,6 @@ impl Plan {
             .services
             .iter()
             .map(|(service, association)| (*service, association))
-    }
-
-    /// Peers that are neither redirected nor guarded.
-    pub fn unprotected_peers(&self) -> &[UnprotectedPeer] {
-        &self.unprotected_peers
     }
 
     /// Adds a peer, which these links join to the node. The addresses of its functions other than

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::net::{SocketAddr, SocketAddrV4};
 
 use bartizan_deployment::NodeName;
-use bartizan_host::nftables;
+use bartizan_host::nftables::{self, fingerprint};
 
 use super::plan::Plan;
 use super::probe::{COMPARED_PROBE_SOURCE, GUARD_PROBE_SOURCE, REDIRECT_PROBE};
@@ -287,11 +287,4 @@ fn comment(what: &str, node: &NodeName) -> String {
     let mut comment = format!("{what}: {node}");
     comment.truncate(120);
     comment
-}
-
-/// FNV-1a, 64 bits: it distinguishes states of the file, and guards against no attacker.
-fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

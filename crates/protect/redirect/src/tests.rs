@@ -108,7 +108,7 @@ fn script(plan: Plan) -> String {
 }
 
 fn addresses(plan: &Plan) -> Vec<String> {
-    plan.services()
+    plan.services
         .iter()
         .map(|service| format!("{} {}", service.node, service.address))
         .collect()
@@ -118,7 +118,7 @@ fn addresses(plan: &Plan) -> Vec<String> {
 fn functions_are_guarded_where_others_know_them_also_without_an_interface() {
     let plan = GOOD.plan().unwrap();
     assert_eq!(addresses(&plan), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
-    assert_eq!(plan.unprotected_peers(), []);
+    assert_eq!(plan.unprotected_peers, []);
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn link_that_is_clear_by_choice_is_left_alone_and_named() {
     };
     let plan = file.plan().unwrap();
     assert_eq!(addresses(&plan), ["udm 10.9.0.3:8000"]);
-    assert_eq!(plan.unprotected_peers().len(), 1);
-    assert_eq!(plan.unprotected_peers()[0].node.as_str(), "nrf");
+    assert_eq!(plan.unprotected_peers.len(), 1);
+    assert_eq!(plan.unprotected_peers[0].node.as_str(), "nrf");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn link_that_may_go_unprotected_until_a_day_is_guarded_from_the_next_on() {
     }
     let after = plan_on(10);
     assert_eq!(addresses(&after), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
-    assert_eq!(after.unprotected_peers(), []);
+    assert_eq!(after.unprotected_peers, []);
     assert!(!script(after).contains("meta time"));
 }
 
@@ -475,7 +475,7 @@ proptest! {
         let deployment = Deployment::parse(&text, "test", Path::new("/")).unwrap();
         let plan = Plan::new(&deployment, "amf", USER, NOW).unwrap();
         let script = script(plan.clone());
-        let services: BTreeSet<_> = plan.services().iter().map(|service| service.address).collect();
+        let services: BTreeSet<_> = plan.services.iter().map(|service| service.address).collect();
         prop_assert!(services.len() >= hosts.len());
         for &address in &services {
             let element = format!("\t\t\t{} . {}", address.ip(), address.port());
@@ -484,7 +484,7 @@ proptest! {
         }
         let fence = fence::batches(&plan).map(|(_, batch)| batch).concat();
         // To loopback and nowhere else; IPv4 is blocked for sockets that are bound to a device as well.
-        for service in plan.services() {
+        for service in &plan.services {
             let (address, port) = (service.address.ip(), service.address.port());
             let nowhere = match service.address {
                 SocketAddr::V4(_) => format!("route replace unreachable {address} table "),

@@ -132,7 +132,7 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = admin.state.shared().drain.succeeded() => break,
+            () = admin.state.shared.drain.succeeded() => break,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,

@@ -8,6 +8,7 @@ mod labels;
 mod requests;
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::metrics::counter::Counter;
@@ -106,9 +107,7 @@ impl Metrics {
 
     /// An SCTP association has ended.
     pub(crate) fn association(&self, side: Side, peer: &str, ending: &'static str, unacknowledged: u64) {
-        self.associations
-            .get_or_create(&AssociationLabels::new(side, peer, ending))
-            .inc();
+        count(&self.associations, &AssociationLabels::new(side, peer, ending));
         self.unacknowledged
             .get_or_create(&SidePeerLabels::new(side, peer))
             .inc_by(unacknowledged);
@@ -116,9 +115,7 @@ impl Metrics {
 
     /// An SCTP association of the process before was taken over, or not.
     pub(crate) fn takeover(&self, side: Side, peer: &str, reason: &'static str) {
-        self.takeovers
-            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
-            .inc();
+        count(&self.takeovers, &PeerReasonLabels::new(side, peer, reason));
     }
 
     /// Counters of user messages of SCTP associations sent to and received from `peer`.
@@ -131,9 +128,7 @@ impl Metrics {
 
     /// An open connection was judged again and has to end.
     pub(crate) fn dismissed(&self, side: Side, peer: &str, reason: &'static str) {
-        self.dismissed
-            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
-            .inc();
+        count(&self.dismissed, &PeerReasonLabels::new(side, peer, reason));
     }
 
     /// A handshake that ended well.
@@ -145,24 +140,21 @@ impl Metrics {
         excepted: bool,
         seconds: f64,
     ) {
-        self.handshakes
-            .get_or_create(&HandshakeLabels::new(side, peer, negotiated, excepted))
-            .inc();
+        count(
+            &self.handshakes,
+            &HandshakeLabels::new(side, peer, negotiated, excepted),
+        );
         self.handshake_seconds
             .get_or_create(&SideLabels { side })
             .observe(seconds);
         if negotiated.hello_retry {
-            self.hello_retry_requests
-                .get_or_create(&SidePeerLabels::new(side, peer))
-                .inc();
+            count(&self.hello_retry_requests, &SidePeerLabels::new(side, peer));
         }
     }
 
     /// A handshake that did not.
     pub(crate) fn handshake_failed(&self, side: Side, peer: &str, reason: &'static str) {
-        self.handshake_failures
-            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
-            .inc();
+        count(&self.handshake_failures, &PeerReasonLabels::new(side, peer, reason));
     }
 
     /// Number of such handshakes.
@@ -187,16 +179,12 @@ impl Metrics {
 
     /// An error answered in place of the producer.
     pub(crate) fn problem(&self, side: Side, peer: &str, reason: &'static str) {
-        self.problems
-            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
-            .inc();
+        count(&self.problems, &PeerReasonLabels::new(side, peer, reason));
     }
 
     /// A request sent again.
     pub(crate) fn retry(&self, side: Side, peer: &str, reason: &'static str) {
-        self.retries
-            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
-            .inc();
+        count(&self.retries, &PeerReasonLabels::new(side, peer, reason));
     }
 
     /// Counters of plain text sent to and received from `peer`.
@@ -207,24 +195,22 @@ impl Metrics {
 
     /// A connection from (outbound) or to (inbound) the network function.
     pub(crate) fn local_connection(&self, side: Side, path: &'static str) {
-        self.local_connections.get_or_create(&LocalLabels { side, path }).inc();
+        count(&self.local_connections, &LocalLabels { side, path });
     }
 
     /// A client's connection did not end as HTTP/2 wants it.
     pub(crate) fn client_error(&self, side: Side, reason: &'static str) {
-        self.client_errors
-            .get_or_create(&ClientErrorLabels { side, reason })
-            .inc();
+        count(&self.client_errors, &ClientErrorLabels { side, reason });
     }
 
     /// A bound was reached.
     pub(crate) fn limit_reached(&self, limit: &'static str) {
-        self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
+        count(&self.limits_reached, &LimitLabels { limit });
     }
 
     /// Certificates and policies were read again.
     pub(crate) fn reloaded(&self, result: &'static str) {
-        self.reloads.get_or_create(&ResultLabels { result }).inc();
+        count(&self.reloads, &ResultLabels { result });
     }
 
     /// Records the state of one of the packet filter's tables.
@@ -242,6 +228,10 @@ impl Metrics {
 }
 
 /// 100 us to 5 s: in memory a hybrid handshake takes 0.7 ms, over a slow path with a lost packet a second.
+fn count<Labels: Clone + Hash + Eq>(family: &Family<Labels, Counter>, labels: &Labels) {
+    family.get_or_create(labels).inc();
+}
+
 fn handshake_histogram() -> Histogram {
     Histogram::new([
         0.0001, 0.00025, 0.0005, 0.001, 0.0015, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,

@@ -122,7 +122,7 @@ impl Carriers {
             Some(thread) => thread,
             None => spawn(name, 0, || ()).map_err(io::Error::other)?,
         };
-        Ok(begun.insert(thread).handle().clone())
+        Ok(begun.insert(thread).handle.clone())
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
 use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
-use bartizan_tls::{Credentials, Endpoint, Flaw, OwnCertificate, Weight};
+use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
 use prometheus_client::registry::Registry;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
@@ -59,9 +59,12 @@ pub struct Sidecar;
 /// A running sidecar. Dropping it without [`Running::drain`] closes everything at once.
 #[derive(Debug)]
 pub struct Running {
-    inbound: Vec<SocketAddr>,
-    outbound: Vec<SocketAddr>,
-    admin: Option<SocketAddr>,
+    /// Addresses that sidecars of other nodes connect to, in the order of the file.
+    pub inbound: Vec<SocketAddr>,
+    /// Addresses that the network function connects to, in the order of the file.
+    pub outbound: Vec<SocketAddr>,
+    /// Address of metrics and state.
+    pub admin: Option<SocketAddr>,
     pub(crate) state: Arc<State>,
     /// The first worker.
     pub(crate) worker: Rc<Worker>,
@@ -160,7 +163,7 @@ impl Sidecar {
             endpoint,
             workers: NonZeroUsize::MIN,
             tracer: None,
-            before: if sockets.are_of_a_predecessor() {
+            before: if sockets.of_a_predecessor {
                 Before::Reads
             } else {
                 Before::Ended
@@ -275,13 +278,13 @@ pub(crate) fn patience(deployment: &Deployment, node: &str) -> Patience {
 
 /// Logs the certificates that handshakes show from now on.
 pub(crate) fn log_certificates(endpoint: &Endpoint) {
-    let in_use: Vec<_> = endpoint.in_use().map(OwnCertificate::place).collect();
+    let in_use: Vec<_> = endpoint.in_use().map(|own| own.place.as_str()).collect();
     for own in endpoint.credentials().own() {
         let Some(leaf) = own.chain().first() else { continue };
         let (not_before, not_after) = own.validity();
         let (not_before, not_after) = (config::moment(not_before), config::moment(not_after));
         let (serial, signature, subject) = (&leaf.serial, own.scheme(), &leaf.subject);
-        let message = match in_use.contains(&own.place()) {
+        let message = match in_use.contains(&own.place.as_str()) {
             true => "certificate in use",
             false => "certificate not in use: no policy accepts it now",
         };
@@ -544,7 +547,7 @@ impl Ports {
         if let Some(listener) = self.probed {
             tokio::spawn(accept_nothing(listener));
         }
-        state.rules().watch(&transparent, &shared.metrics, shared.drain.guard());
+        state.rules.watch(&transparent, &shared.metrics, shared.drain.guard());
         let endpoint = shared.endpoint.endpoint();
         state.set_config(config::in_effect(
             deployment,
@@ -574,19 +577,9 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
 }
 
 impl Running {
-    /// Addresses that sidecars of other nodes connect to, in the order of the file.
-    pub fn inbound(&self) -> &[SocketAddr] {
-        &self.inbound
-    }
-
-    /// Addresses that the network function connects to, in the order of the file.
-    pub fn outbound(&self) -> &[SocketAddr] {
-        &self.outbound
-    }
-
     /// Number of threads that serve.
     pub fn workers(&self) -> usize {
-        self.state.shared().workers.count()
+        self.state.shared.workers.count()
     }
 
     /// Ends once every thread that carries requests has taken a turn; never where one does not.
@@ -604,7 +597,7 @@ impl Running {
 
     /// The node it serves.
     pub fn node(&self) -> &str {
-        self.state.shared().node.as_str()
+        self.state.shared.node.as_str()
     }
 
     /// Its listening sockets, by kind.
@@ -615,7 +608,7 @@ impl Running {
     /// A successor serves in parallel with it: it leaves what comes to its admin port to that one from now on. It is to be drained then,
     /// which gives that one its associations.
     pub fn succeeded(&self, successor: Successor) {
-        let shared = self.state.shared();
+        let shared = &self.state.shared;
         let _ = shared.successor.set(successor);
         shared.drain.succeed();
     }
@@ -627,12 +620,7 @@ impl Running {
 
     /// Longest time that [`drain`](Self::drain) takes.
     pub fn drains_within(&self) -> Duration {
-        self.state.shared().limits.drain + 3 * GOODBYE
-    }
-
-    /// Address of metrics and state.
-    pub fn admin(&self) -> Option<SocketAddr> {
-        self.admin
+        self.state.shared.limits.drain + 3 * GOODBYE
     }
 
     /// Stops accepting, lets requests under way end within `limits.drain`, closes what is left and writes the ledger out.
@@ -642,7 +630,7 @@ impl Running {
         // As long as any process holds a socket, connections wait there for a process to accept
         // them.
         drop(self.listening);
-        let shared = self.state.shared();
+        let shared = &self.state.shared;
         shared.drain.advance(Phase::Draining);
         if shared.drain.has_succeeded() {
             let released = self.quic.as_mut().map(QuicListeners::released);

@@ -28,7 +28,7 @@ impl AdmissionServer {
     /// Names the file, what is wrong with it and what to do.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, Error> {
         let own = credentials::server(certificate, key)?;
-        let certified = own.certified().as_ref().clone();
+        let certified = own.certified.as_ref().clone();
         let mut provider = default_provider();
         provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::SECP256R1MLKEM768, kx_group::X25519];
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
@@ -62,6 +62,6 @@ impl AdmissionServer {
     /// Returns true if `other` shows the same certificates.
     #[must_use]
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
-        self.own.certified().cert == other.own.certified().cert
+        self.own.certified.cert == other.own.certified.cert
     }
 }

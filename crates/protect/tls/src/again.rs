@@ -100,7 +100,7 @@ impl Endpoint {
         let der: Vec<_> = chain.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
         let chain = der
             .split_first()
-            .map(|(leaf, above)| self.shared().chains.of(leaf, above));
+            .map(|(leaf, above)| self.shared.chains.of(leaf, above));
         let (chain, negotiated) = chain.zip(negotiated).ok_or_else(no_certificate)?;
         let facts = Facts::recorded(negotiated);
         let signature = facts.peer_signature;
@@ -109,7 +109,7 @@ impl Endpoint {
     }
 
     fn judging(&self, peer: &str, interface: InterfaceKind, usage: Usage) -> Result<Handshake, Refusal> {
-        let shared = self.shared();
+        let shared = &self.shared;
         let side = match usage {
             Usage::Client => Side::Server(interface),
             Usage::Server => {

@@ -102,13 +102,13 @@ impl ResolvesClientCert for ClientRole {
         let chosen = handshake.choose(schemes);
         {
             let mut state = handshake.state();
-            state.local = chosen.map(|own| Arc::clone(own.shown()));
+            state.local = chosen.map(|own| Arc::clone(&own.shown));
             state.offered.schemes = Some(schemes.iter().copied().map(scheme::from_rustls).collect());
         }
         if chosen.is_none() {
             handshake.note_no_suitable_certificate();
         }
-        chosen.map(|own| Arc::clone(own.certified()))
+        chosen.map(|own| Arc::clone(&own.certified))
     }
 
     fn has_certs(&self) -> bool {

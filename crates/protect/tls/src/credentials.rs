@@ -35,8 +35,8 @@ pub struct Credentials {
     own: Vec<OwnCertificate>,
     /// Derived from the first private key.
     reset_key: Arc<hmac::Key>,
-    anchors: TrustAnchors,
-    subjects: Vec<DistinguishedName>,
+    pub(crate) anchors: TrustAnchors,
+    pub(crate) subjects: Vec<DistinguishedName>,
     lists: Lists,
     /// Certificates among the roots that are none of an authority: they are not trusted as one.
     not_authorities: Vec<String>,
@@ -143,7 +143,7 @@ impl Credentials {
             not_authorities,
         } = trusted(roots, places.roots)?;
         let certificates: Vec<&[u8]> = certificates.iter().map(AsRef::as_ref).collect();
-        let chains = own.iter().flat_map(|own| &own.certified().cert);
+        let chains = own.iter().flat_map(|own| &own.certified.cert);
         let chains: Vec<&[u8]> = chains.map(AsRef::as_ref).collect();
         let lists = crl.map(|(text, newest)| Lists::read(text, places.crl, newest, (&certificates, &chains)));
         let lists = lists.transpose()?.unwrap_or_default();
@@ -164,13 +164,13 @@ impl Credentials {
     /// # Errors
     /// Says which names it has and which are asked for, with the options of the command that issues one that has them.
     pub fn check_identity(&self, identity: &Identity) -> Result<(), Error> {
-        let lacks = |own: &&OwnCertificate| !identity::carries(own.names(), identity);
+        let lacks = |own: &&OwnCertificate| !identity::carries(&own.names, identity);
         let Some(own) = self.own.iter().find(lacks) else {
             return Ok(());
         };
         let cause = format!(
             "the certificate carries {}, and the deployment knows this node by {}",
-            own.names().in_words(),
+            own.names.in_words(),
             identity::wanted(identity)
         );
         let hint = format!(
@@ -178,7 +178,7 @@ impl Credentials {
             identity::issue_options(identity),
             own.place_options()
         );
-        Err(fault(own.place(), cause, hint))
+        Err(fault(&own.place, cause, hint))
     }
 
     /// The node's certificates, in the order of the deployment file. Never empty.
@@ -229,14 +229,6 @@ impl Credentials {
             let hint = "let this user write in the folder `trust: { state }`: until then an older list is accepted after a restart";
             fault(&place.unwrap_or_default(), error.to_string(), hint)
         })
-    }
-
-    pub(crate) fn anchors(&self) -> &TrustAnchors {
-        &self.anchors
-    }
-
-    pub(crate) fn subjects(&self) -> &[DistinguishedName] {
-        &self.subjects
     }
 
     pub(crate) fn lists(&self) -> &[RevocationList] {

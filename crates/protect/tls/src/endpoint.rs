@@ -30,7 +30,7 @@ const HTTP2: &[u8] = b"h2";
 /// State that the handshakes of one node share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// State that every handshake of an endpoint may read.
@@ -344,10 +344,6 @@ impl Endpoint {
         SystemTime::UNIX_EPOCH + now.map_or(Duration::ZERO, |now| Duration::from_secs(now.as_secs()))
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// Certificate, key, roots and revocation lists of this node.
     pub fn credentials(&self) -> &Credentials {
         &self.shared.credentials
@@ -361,7 +357,7 @@ impl Accepting {
     /// client offers one, classical groups are left out, so that the policy's order holds against the client's.
     #[must_use]
     pub fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
-        let handshake = self.watch.handshake();
+        let handshake = &self.watch.handshake;
         let offered = hello.named_groups().unwrap_or_default();
         let preferred = handshake.terms().post_quantum_provider.as_ref();
         match preferred.filter(|provider| provider.kx_groups.iter().any(|group| offered.contains(&group.name()))) {
@@ -440,9 +436,7 @@ impl Shared {
         for (index, (peer, terms)) in self.peers.iter().zip(&in_effect.peers).enumerate() {
             let (interface, node) = (peer.interface.name(), &peer.node);
             if peer.policy.module == Module::Validated && !VALIDATED {
-                return Err(Error::Module {
-                    place: format!("policy of {interface} to {node}"),
-                });
+                return Err(Error::Module(format!("policy of {interface} to {node}")));
             }
             if in_effect.own[index].is_empty() {
                 return Err(unsuitable(&credentials.own()[0], peer, terms));
@@ -480,7 +474,7 @@ fn unsuitable(own: &OwnCertificate, peer: &Peer, terms: &Terms) -> Error {
         .map_or("ml-dsa-65", |&code| scheme::command_line_name(code));
     let (interface, node) = (peer.interface.name(), &peer.node);
     Error::Credentials {
-        place: own.place().to_owned(),
+        place: own.place.to_owned(),
         cause: format!(
             "{cause}, and {interface} to {node} accepts {} (policy {})",
             names(accepted),

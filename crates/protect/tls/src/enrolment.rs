@@ -26,7 +26,7 @@ use crate::{Error, scheme};
 /// Fails if certificate and key, PEM, cannot be used.
 pub fn enrolment_server(certificate: &[u8], key: &[u8], root: &[u8]) -> Result<Arc<ServerConfig>, Error> {
     let credentials = Credentials::from_pem(certificate, key, root, None)?;
-    let certified: CertifiedKey = credentials.own()[0].certified().as_ref().clone();
+    let certified: CertifiedKey = credentials.own()[0].certified.as_ref().clone();
     let mut provider = default_provider();
     provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::SECP256R1MLKEM768];
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))

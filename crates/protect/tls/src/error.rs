@@ -38,13 +38,11 @@ pub enum Error {
     },
     /// Configuration: a policy asks for a validated cryptographic module, and this build has none.
     #[error(
-        "{place} requires a validated cryptographic module, and this build has {}",
+        "{} requires a validated cryptographic module, and this build has {}",
+        .0,
         crate::module()
     )]
-    Module {
-        /// Place of the policy.
-        place: String,
-    },
+    Module(String),
     /// Ours: rustls refused a configuration made here.
     #[error("TLS configuration: {0}")]
     Ours(#[from] rustls::Error),
@@ -57,7 +55,7 @@ impl Error {
             Self::Unreadable { .. } => Some("check the path in the deployment file and the permissions of the file"),
             Self::Credentials { hint, .. } => Some(hint),
             Self::UnknownPeer { .. } => Some("add `{ kind: SBI, between: [...], with: sidecar }` to interfaces"),
-            Self::Module { .. } => Some(
+            Self::Module(_) => Some(
                 "remove `module: validated` where no validation is owed; a build with a validated module does not exist yet",
             ),
             Self::Ours(_) => Some("this is a fault of bartizan: please report it with the deployment file"),

@@ -320,7 +320,7 @@ impl Handshake {
             (
                 !is_current,
                 !own.is_quantum_safe(),
-                !own.shown().chain_is_signed_by(verifies),
+                !own.shown.chain_is_signed_by(verifies),
             )
         })
     }

@@ -54,7 +54,7 @@ pub fn probe(
         "the policy leaves nothing to offer".into(),
     )))?;
     let own = credentials.into_iter().flat_map(Credentials::own);
-    let resolver = Presented(own.map(|own| Arc::clone(own.certified())).collect());
+    let resolver = Presented(own.map(|own| Arc::clone(&own.certified)).collect());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&terms.provider))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()

@@ -353,7 +353,7 @@ impl Tls {
     /// Releases a handshake that is over, where no ticket is wanted.
     fn release(&mut self) {
         let judged = |handshake: &QuicHandshake| {
-            let resumes = handshake.watch.handshake().terms().resumption.is_some();
+            let resumes = handshake.watch.handshake.terms().resumption.is_some();
             handshake.judged.get().is_some_and(Result::is_ok) && !resumes
         };
         let keyed = self.next.is_some() && self.last_flight.is_none();
@@ -437,7 +437,7 @@ impl Session for Tls {
                 handshake.watch.sent(&flight);
                 self.last_flight = Some((flight, change));
             }
-            let judged = handshake.watch.handshake().finish(connection);
+            let judged = handshake.watch.handshake.finish(connection);
             let refused = judged.is_err();
             // This is the only place that judges this handshake.
             let _ = handshake.judged.set(judged);

@@ -17,7 +17,7 @@ use crate::session::ServerSession;
 
 impl ClientCertVerifier for Handshake {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.shared.credentials.subjects()
+        &self.shared.credentials.subjects
     }
 
     fn verify_client_cert(
@@ -65,7 +65,7 @@ impl ResolvesServerCert for Handshake {
             state.offered.groups = Some(groups.iter().map(|&group| NamedGroup(u16::from(group))).collect());
             let schemes = hello.signature_schemes().iter().copied();
             state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
-            state.local = chosen.map(|own| Arc::clone(own.shown()));
+            state.local = chosen.map(|own| Arc::clone(&own.shown));
         }
         // For a peer that verifies none of them rustls refuses, with the alert that belongs to it.
         // No certificate is sent that the policy does not accept.
@@ -73,7 +73,7 @@ impl ResolvesServerCert for Handshake {
         if shown.is_none() {
             self.note_no_suitable_certificate();
         }
-        shown.map(|own| Arc::clone(own.certified()))
+        shown.map(|own| Arc::clone(&own.certified))
     }
 }
 

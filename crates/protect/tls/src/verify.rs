@@ -81,7 +81,7 @@ pub(crate) fn chain(
     let codes = terms.chain_signatures.iter();
     let remembering: Vec<_> = codes.filter_map(|&code| Remembering::new(code, proven)).collect();
     let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
-    let path = credentials.anchors().verify(
+    let path = credentials.anchors.verify(
         &leaf,
         &algorithms.collect::<Vec<_>>(),
         presented.chain.intermediates(),

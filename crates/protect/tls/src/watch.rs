@@ -14,7 +14,7 @@ use crate::{Reason, Refused, SessionFacts};
 /// Observer of one handshake. A clone watches the same handshake.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    handshake: Arc<Handshake>,
+    pub(crate) handshake: Arc<Handshake>,
 }
 
 /// A handshake that ended well, with what it negotiated.
@@ -43,10 +43,6 @@ pub struct Established {
 impl Watch {
     pub(crate) fn new(handshake: Arc<Handshake>) -> Self {
         Self { handshake }
-    }
-
-    pub(crate) fn handshake(&self) -> &Arc<Handshake> {
-        &self.handshake
     }
 
     /// Takes note of TLS bytes on their way to the socket. Costs an atomic load once the handshake has ended.

@@ -42,8 +42,5 @@ pub fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failu
         }
         CaptureError::Cut { .. } => failure.hint("the capture was still being written, or its copy stopped half-way"),
     };
-    match read {
-        Some(read) => failure.hint(read),
-        None => failure,
-    }
+    failure.with_hints(read)
 }

@@ -13,7 +13,7 @@ const SHOWN: usize = 12;
 /// Why an interface cannot be captured on, and what to do about it.
 pub(crate) fn failed(name: &str, error: Error) -> Failure {
     let refused = match &error {
-        Error::NotPermitted { .. } => true,
+        Error::NotPermitted(_) => true,
         Error::Io { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
         _ => false,
     };

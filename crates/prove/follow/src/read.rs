@@ -215,7 +215,7 @@ pub fn judge(
         ..
     } = taking;
     if let Some(Err(failure)) = own_keys.map(Log::finish) {
-        errln!("warning: {}", failure.message());
+        errln!("warning: {}", &failure.message);
     }
     observer.finish_into(&mut judging);
     judging.finish();

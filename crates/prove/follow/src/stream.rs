@@ -259,7 +259,7 @@ impl Stream {
         let mut log = Log::new(context.keys, format!("the secrets in {}", self.name), Format::Tls);
         log.push(bytes);
         if let Err(failure) = log.finish() {
-            errln!("warning: {}", failure.message());
+            errln!("warning: {}", &failure.message);
         }
     }
 

@@ -1,10 +1,9 @@
 //! TCP sockets of a network namespace, listed and ended by the kernel itself (`sock_diag(7)`).
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::Error;
-use crate::netlink::{self, ACKNOWLEDGE, DUMP};
+use crate::netlink::{Family, Request};
 
 /// From linux/sock_diag.h and linux/tcp_states.h.
 const BY_FAMILY: u16 = 20;
@@ -36,9 +35,9 @@ impl Connection {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
             let family = u8::try_from(family).unwrap_or_default();
-            let dump = request(BY_FAMILY, DUMP, family, &[0; IDENTITY]);
-            exchange(&dump, &mut |message| found.extend(Self::read(message)))
-                .map_err(Error::io("listing TCP connections"))?;
+            let listed =
+                request(BY_FAMILY, family, &[0; IDENTITY]).list(&mut |message| found.extend(Self::read(message)));
+            listed.map_err(|refused| Error::io("listing TCP connections")(refused.source))?;
         }
         Ok(found)
     }
@@ -50,10 +49,9 @@ impl Connection {
     ///
     /// Without CAP_NET_ADMIN, and where the kernel cannot (CONFIG_INET_DIAG_DESTROY).
     pub fn reset(&self) -> Result<(), Error> {
-        let message = request(DESTROY, ACKNOWLEDGE, self.family, &self.identity);
-        match exchange(&message, &mut |_| {}) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
-            done => done.map_err(Error::io("resetting a TCP connection")),
+        match request(DESTROY, self.family, &self.identity).order(0) {
+            Err(refused) if refused.source.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            done => done.map_err(|refused| Error::io("resetting a TCP connection")(refused.source)),
         }
     }
 
@@ -80,15 +78,11 @@ impl Connection {
 }
 
 /// A message with an `inet_diag_req_v2`.
-fn request(kind: u16, flags: u16, family: u8, identity: &[u8; IDENTITY]) -> Vec<u8> {
+fn request(kind: u16, family: u8, identity: &[u8; IDENTITY]) -> Request {
     let mut content = vec![family, TCP, 0, 0];
     content.extend(OPEN.to_ne_bytes());
     content.extend(identity);
-    netlink::request(kind, flags, &content)
-}
-
-fn exchange(message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    netlink::exchange(libc::NETLINK_SOCK_DIAG, message, each)
+    Request::new(Family::Sockets, kind, &content)
 }
 
 #[cfg(test)]

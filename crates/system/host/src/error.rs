@@ -9,11 +9,8 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Error {
     /// The environment: this user may not do it.
-    #[error("{action} is not permitted: this needs root")]
-    NotPermitted {
-        /// The action that was tried, as a noun phrase.
-        action: String,
-    },
+    #[error("{0} is not permitted: this needs root")]
+    NotPermitted(String),
     /// The environment: a program that is called by name is not there.
     #[error("the program `{program}` is not installed")]
     MissingProgram {
@@ -39,11 +36,8 @@ pub enum Error {
         reason: String,
     },
     /// The environment: there is no lab root for this processor.
-    #[error("there is no lab root for the {architecture} architecture (only x86_64 and aarch64)")]
-    Architecture {
-        /// The architecture of this machine as Rust names it.
-        architecture: &'static str,
-    },
+    #[error("there is no lab root for the {0} architecture (only x86_64 and aarch64)")]
+    Architecture(&'static str),
     /// A lab root was built and is not what it should be.
     #[error("the lab root at {place} is not usable: {reason}")]
     LabRoot {
@@ -121,7 +115,7 @@ impl Error {
     /// Advice to the user, for a `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotPermitted { .. } => Some("run it as root, for example with sudo".to_owned()),
+            Self::NotPermitted(_) => Some("run it as root, for example with sudo".to_owned()),
             Self::MissingProgram {
                 package: Some(package), ..
             } => Some(format!("apt-get install {package}")),
@@ -134,7 +128,7 @@ impl Error {
             Self::KernelLacks { .. } => Some("a guest's kernel has it (docs/guest.md): --kernel guest".to_owned()),
             Self::LabRoot { place, .. } => Some(format!("remove {place} and try again")),
             Self::MissingProgram { package: None, .. }
-            | Self::Architecture { .. }
+            | Self::Architecture(_)
             | Self::Failed { .. }
             | Self::Late { .. }
             | Self::TooLong { .. }
@@ -148,7 +142,7 @@ impl Error {
     pub fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| match source.kind() {
-            io::ErrorKind::PermissionDenied if !nix::unistd::geteuid().is_root() => Self::NotPermitted { action },
+            io::ErrorKind::PermissionDenied if !nix::unistd::geteuid().is_root() => Self::NotPermitted(action),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull {
                 place: action,
                 reason: source.to_string(),

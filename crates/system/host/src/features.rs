@@ -18,28 +18,30 @@ use crate::{Error, Program};
 /// Time limit of a try: milliseconds, and more where a module is loaded on a busy machine.
 const TRY: Duration = Duration::from_secs(30);
 
-/// Something that some kernels have and others lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Feature {
-    /// SCTP sockets (E2, N2, Xn, F1, E1).
-    Sctp,
-    /// ESP with AES-GCM through XFRM, as an IKE daemon sets it up.
-    Esp,
-    /// MACsec devices.
-    Macsec,
-    /// Delay, jitter, loss and rate of an interface (`tc netem`).
-    Netem,
-    /// Pairs of virtual Ethernet devices.
-    Veth,
-    /// TUN devices: ESP or other tunnels in user space.
-    Tun,
-    /// TLS records made by the kernel (kTLS).
-    KernelTls,
-    /// Packet filter rules with address translation (`nft`): the redirect.
-    Nftables,
-    /// Packets past the kernel's stack (AF_XDP).
-    AfXdp,
+bartizan_registry::named! {
+    /// Something that some kernels have and others lack.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Feature, name {
+        /// SCTP sockets (E2, N2, Xn, F1, E1).
+        Sctp = "sctp",
+        /// ESP with AES-GCM through XFRM, as an IKE daemon sets it up.
+        Esp = "esp",
+        /// MACsec devices.
+        Macsec = "macsec",
+        /// Delay, jitter, loss and rate of an interface (`tc netem`).
+        Netem = "netem",
+        /// Pairs of virtual Ethernet devices.
+        Veth = "veth",
+        /// TUN devices: ESP or other tunnels in user space.
+        Tun = "tun",
+        /// TLS records made by the kernel (kTLS).
+        KernelTls = "kernel-tls",
+        /// Packet filter rules with address translation (`nft`): the redirect.
+        Nftables = "nftables",
+        /// Packets past the kernel's stack (AF_XDP).
+        AfXdp = "af-xdp",
+    }
 }
 
 /// The outcome of a try.
@@ -63,34 +65,6 @@ impl Support {
 }
 
 impl Feature {
-    /// Every one.
-    pub const ALL: &[Self] = &[
-        Self::Sctp,
-        Self::Esp,
-        Self::Macsec,
-        Self::Netem,
-        Self::Veth,
-        Self::Tun,
-        Self::KernelTls,
-        Self::Nftables,
-        Self::AfXdp,
-    ];
-
-    /// As it is written in files and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sctp => "sctp",
-            Self::Esp => "esp",
-            Self::Macsec => "macsec",
-            Self::Netem => "netem",
-            Self::Veth => "veth",
-            Self::Tun => "tun",
-            Self::KernelTls => "kernel-tls",
-            Self::Nftables => "nftables",
-            Self::AfXdp => "af-xdp",
-        }
-    }
-
     /// The kernel's support of this feature, tried once by this process: a kernel does not change
     /// while it runs.
     pub fn tried(self) -> Support {
@@ -212,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_feature_gives_an_answer_and_a_refusal_says_why() {
-        for feature in Feature::ALL {
+        for feature in &Feature::ALL {
             match feature.try_now() {
                 Support::Present => {}
                 Support::Absent(reason) | Support::Unknown(reason) => {
@@ -232,7 +206,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_json() {
-        for feature in Feature::ALL {
+        for feature in &Feature::ALL {
             let text = serde_json::to_string(feature).unwrap();
             assert_eq!(text, format!("\"{feature}\""));
         }

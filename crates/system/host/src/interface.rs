@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use crate::Error;
-use crate::netlink::{Family, Request, attributes, family};
+use crate::netlink::{Family, Request, attribute, attributes, family, text};
 
 /// From linux/rtnetlink.h and linux/if_link.h.
 const GET_LINK: u16 = 18;
@@ -15,10 +15,15 @@ const ADDRESS_HEADER: usize = 8;
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
 const MTU: u16 = 4;
-/// Bytes of the header in front of a link's attributes (`struct ifinfomsg`), and where number and
-/// flags are in it.
+const PARENT: u16 = 5;
+const LINK_INFO: u16 = 18;
+const PARENT_NAMESPACE: u16 = 37;
+const INFO_KIND: u16 = 1;
+/// Bytes of the header in front of a link's attributes (`struct ifinfomsg`), and where the kind of
+/// hardware, the number and flags are in it.
 const HEADER: usize = 16;
-const NUMBER: usize = 4;
+const KIND: usize = 2;
+const INDEX: usize = 4;
 const FLAGS: usize = 8;
 /// From linux/ethtool_netlink.h: the question for an interface's features, and the attributes of
 /// question and answer.
@@ -51,9 +56,7 @@ pub fn interface_with(address: IpAddr) -> Result<Option<u32>, Error> {
         };
         // On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this
         // one's; IPv6 has IFA_ADDRESS alone.
-        let all: Vec<_> = attributes(rest).collect();
-        let of = |kind| all.iter().find(|(found, _)| *found == kind).map(|(_, value)| *value);
-        if of(LOCAL).or_else(|| of(ADDRESS)) == Some(&bytes[..]) {
+        if attribute(rest, LOCAL).or_else(|| attribute(rest, ADDRESS)) == Some(&bytes[..]) {
             found = header.last_chunk().map(|index| u32::from_ne_bytes(*index));
         }
     });
@@ -77,45 +80,66 @@ pub fn interface_number(name: &str, action: &str) -> Result<libc::c_int, Error> 
             reason: "has a zero byte".to_owned(),
         });
     }
-    asked(name).map_err(Error::io(action))
+    let found = Interface::find(name)?;
+    let number = found.and_then(|found| libc::c_int::try_from(found.index).ok());
+    number.ok_or_else(|| Error::io(action)(io::Error::from_raw_os_error(libc::ENODEV)))
 }
 
-fn asked(name: &str) -> io::Result<libc::c_int> {
-    let interface = Interface::named(name)?;
-    libc::c_int::try_from(interface.number).map_err(|_| missing())
-}
-
-fn missing() -> io::Error {
-    io::Error::from_raw_os_error(libc::ENODEV)
-}
-
-/// A network interface as the kernel has it now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A network interface of the calling thread's network namespace, as the kernel has it now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interface {
+    /// Its number.
+    pub index: u32,
     /// Its name.
     pub name: String,
-    /// Its number.
-    pub number: u32,
-    /// Octets that an IP packet may have.
+    /// Octets that an IP packet, or a frame's payload, may have.
     pub mtu: u32,
-    /// True where it is set up.
+    /// Its MAC address; none where it is no Ethernet.
+    pub address: Option<[u8; 6]>,
+    /// True if it is set up.
     pub is_up: bool,
+    /// The interface of this namespace that it stands on.
+    pub parent: Option<u32>,
+    /// Kind of its virtual interface: `macsec`, `veth`.
+    pub kind: Option<String>,
 }
 
 impl Interface {
-    /// The interface of this name in the calling thread's network namespace.
+    /// The interface of this name; none where there is none.
     ///
     /// # Errors
     ///
-    /// The kernel's, ENODEV where there is none.
-    pub fn named(name: &str) -> io::Result<Self> {
+    /// The kernel's.
+    pub fn find(name: &str) -> Result<Option<Self>, Error> {
         // The kernel calls such a name a mistake, and its alternative names are longer: they are no
         // names of ours.
-        if name.is_empty() || name.len() > LONGEST_NAME {
-            return Err(missing());
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+            return Ok(None);
         }
         let question = Request::new(Family::Route, GET_LINK, &[0; HEADER]);
-        Self::ask(question.attribute(NAME, &[name.as_bytes(), &[0]].concat()))
+        Self::ask(question.attribute(NAME, &[name.as_bytes(), &[0]].concat()), name)
+    }
+
+    /// The interface of this number, whatever its current name; none where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn numbered(index: u32) -> Result<Option<Self>, Error> {
+        let mut header = [0; HEADER];
+        header[INDEX..FLAGS].copy_from_slice(&index.to_ne_bytes());
+        let question = Request::new(Family::Route, GET_LINK, &header);
+        Self::ask(question, &format!("of number {index}"))
+    }
+
+    /// The interface on which a virtual interface of this name and kind stands; none where it does not.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn under(device: &str, kind: &str) -> Result<Option<Self>, Error> {
+        let device = Self::find(device)?.filter(|device| device.kind.as_deref() == Some(kind));
+        device.and_then(|device| device.parent).map_or(Ok(None), Self::numbered)
     }
 
     /// The interface that has this address; none where no interface has it.
@@ -124,14 +148,7 @@ impl Interface {
     ///
     /// The kernel's.
     pub fn with(address: IpAddr) -> Result<Option<Self>, Error> {
-        let Some(number) = interface_with(address)? else {
-            return Ok(None);
-        };
-        let mut header = [0; HEADER];
-        header[NUMBER..FLAGS].copy_from_slice(&number.to_ne_bytes());
-        let asked = Self::ask(Request::new(Family::Route, GET_LINK, &header));
-        let action = || format!("looking at the interface with {address}");
-        asked.map(Some).map_err(|source| Error::io(action())(source))
+        interface_with(address)?.map_or(Ok(None), Self::numbered)
     }
 
     /// Returns true if a feature of `ethtool -k` is on, as `esp-hw-offload`. None if this kernel
@@ -144,47 +161,54 @@ impl Interface {
         let Some(ethtool) = family("ethtool").map_err(|refused| refused.source)? else {
             return Ok(None);
         };
-        let number = self.number.to_ne_bytes();
+        let number = self.index.to_ne_bytes();
         let question = Request::generic(ethtool, GET_FEATURES, 1);
         let question = question.nested(FEATURES_OF, |of| of.attribute(INTERFACE_NUMBER, &number));
         let mut found = None;
         let done = question.ask(&mut |message| {
-            let inside = |bytes, kind| attributes(bytes).find_map(|(of, value)| (of == kind).then_some(value));
-            let active = message.get(GENERIC..).and_then(|all| inside(all, ACTIVE));
+            let active = message.get(GENERIC..).and_then(|all| attribute(all, ACTIVE));
             let Some(active) = active else { return };
             // The bits of a set without a mask are those that are on.
-            let mut bits = inside(active, BITS).map_or(attributes(&[]), attributes);
+            let mut bits = attributes(attribute(active, BITS).unwrap_or_default());
             let of_it =
-                |bit| inside(bit, BIT_NAME).is_some_and(|text| text.strip_suffix(&[0]) == Some(name.as_bytes()));
+                |bit| attribute(bit, BIT_NAME).is_some_and(|text| text.strip_suffix(&[0]) == Some(name.as_bytes()));
             found = Some(bits.any(|(_, bit)| of_it(bit)));
         });
         done.map_err(|refused| refused.source)?;
         Ok(found)
     }
 
-    fn ask(question: Request) -> io::Result<Self> {
+    fn ask(question: Request, what: &str) -> Result<Option<Self>, Error> {
         let mut found = None;
-        let done = question.ask(&mut |message| {
-            let word = |at: usize| Some(u32::from_ne_bytes(*message.get(at..)?.first_chunk()?));
-            let rest = message.get(HEADER..).unwrap_or_default();
-            let of = |kind| {
-                attributes(rest)
-                    .find(|(found, _)| *found == kind)
-                    .map(|(_, value)| value)
-            };
-            let read = || {
-                let name = of(NAME)?.split(|byte| *byte == 0).next()?;
-                Some(Self {
-                    name: String::from_utf8_lossy(name).into_owned(),
-                    number: word(NUMBER).filter(|number| *number > 0)?,
-                    mtu: u32::from_ne_bytes(*of(MTU)?.first_chunk()?),
-                    is_up: word(FLAGS)? & libc::IFF_UP as u32 != 0,
-                })
-            };
-            found = found.take().or_else(read);
-        });
-        done.map_err(|refused| refused.source)?;
-        found.ok_or_else(missing)
+        let done = question.ask(&mut |message| found = found.take().or_else(|| Self::read(message)));
+        match done {
+            Err(refused) if refused.source.raw_os_error() != Some(libc::ENODEV) => {
+                Err(Error::io(format!("looking for the interface {what}"))(refused.source))
+            }
+            _ => Ok(found),
+        }
+    }
+
+    fn read(message: &[u8]) -> Option<Self> {
+        let (header, all) = message.split_first_chunk::<HEADER>()?;
+        let word = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let number = |kind| attribute(all, kind).and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
+        let is_ethernet = header[KIND..FLAGS].starts_with(&libc::ARPHRD_ETHER.to_ne_bytes());
+        // Numbers of another namespace are other interfaces here.
+        let is_elsewhere = attribute(all, PARENT_NAMESPACE).is_some();
+        Some(Self {
+            index: word(INDEX).filter(|index| *index > 0)?,
+            name: text(attribute(all, NAME)?).into_owned(),
+            mtu: number(MTU)?,
+            address: attribute(all, ADDRESS)
+                .filter(|_| is_ethernet)
+                .and_then(|address| address.try_into().ok()),
+            is_up: word(FLAGS)? & libc::IFF_UP as u32 != 0,
+            parent: number(PARENT).filter(|_| !is_elsewhere),
+            kind: attribute(all, LINK_INFO)
+                .and_then(|info| attribute(info, INFO_KIND))
+                .map(|kind| text(kind).into_owned()),
+        })
     }
 }
 
@@ -195,8 +219,11 @@ mod tests {
     #[test]
     fn loopback_has_a_number_and_what_is_missing_has_none() {
         assert_eq!(interface_number("lo", "looking").unwrap(), 1);
-        let loopback = Interface::named("lo").unwrap();
-        assert_eq!((loopback.name.as_str(), loopback.number), ("lo", 1));
+        let loopback = Interface::find("lo").unwrap().unwrap();
+        assert_eq!((loopback.name.as_str(), loopback.index), ("lo", 1));
+        assert_eq!((loopback.address, loopback.kind.as_deref()), (None, None));
+        assert_eq!(Interface::numbered(1).unwrap(), Some(loopback.clone()));
+        assert_eq!(Interface::numbered(u32::MAX / 2).unwrap(), None);
         // Netlink of ethtool came with Linux 5.6.
         let on = ["rx-checksum", "esp-hw-offload"].map(|name| loopback.has_feature(name).unwrap());
         assert!([[Some(true), Some(false)], [None, None]].contains(&on), "{on:?}");

@@ -195,7 +195,7 @@ impl Architecture {
                 loader: "usr/lib/ld-linux-aarch64.so.1",
                 triplet: "aarch64-linux-gnu",
             }),
-            architecture => Err(Error::Architecture { architecture }),
+            architecture => Err(Error::Architecture(architecture)),
         }
     }
 }

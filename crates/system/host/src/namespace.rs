@@ -49,9 +49,7 @@ impl Namespace {
             });
         }
         if !nix::unistd::geteuid().is_root() {
-            return Err(Error::NotPermitted {
-                action: "making a network namespace".to_owned(),
-            });
+            return Err(Error::NotPermitted("making a network namespace".to_owned()));
         }
         SWEEP.call_once(|| {
             // Leftovers of others do not stop this run: the names cannot collide. [`sweep::sweep`] reports them.

@@ -12,14 +12,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use changes::InterfaceChanges;
 pub use listener::Listener;
-pub use request::{Attributes, Family, Refused, Request, attributes, family};
+pub use request::{Attributes, Family, Refused, Request, attribute, attributes, family, text};
 
 /// From linux/netlink.h.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const REQUEST: u16 = 1;
-pub(crate) const ACKNOWLEDGE: u16 = 4;
-pub(crate) const DUMP: u16 = 0x300;
+const ACKNOWLEDGE: u16 = 4;
+const DUMP: u16 = 0x300;
 /// The flag of a listing during which something changed.
 const INCONSISTENT: u16 = 0x10;
 /// Length of a message's header.
@@ -30,15 +30,6 @@ const EXTENDED: u16 = 0x200;
 /// The attribute with the kernel's words about an error.
 const MESSAGE: u16 = 1;
 
-/// A request of this kind, with what is behind its header.
-pub(crate) fn request(kind: u16, flags: u16, content: &[u8]) -> Vec<u8> {
-    let length = HEADER + content.len();
-    let mut message = Vec::with_capacity(length);
-    message.extend(header(kind, flags, length));
-    message.extend(content);
-    message
-}
-
 /// The header of a request. No number and no port: one question at a time on a socket of its own.
 fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
     let mut header = [0; HEADER];
@@ -46,12 +37,6 @@ fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
     header[4..6].copy_from_slice(&kind.to_ne_bytes());
     header[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
     header
-}
-
-/// Asks the kernel, and hands on what each message of the answer has behind its header. The request
-/// asks for all there is ([`DUMP`]) or for an acknowledgement, which ends the answer.
-pub(crate) fn exchange(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    ask(protocol, message, false, each).map_err(|refused| refused.source)
 }
 
 /// The same with the kernel's words about an error. A listing that ends with an error, or during
@@ -130,14 +115,21 @@ fn words(content: &[u8], flags: u16) -> Option<String> {
         _ => HEADER,
     };
     let rest = request.get(repeated.next_multiple_of(4)..)?;
-    let (_, text) = attributes(rest).find(|&(kind, _)| kind == MESSAGE)?;
-    let text = text.split(|&byte| byte == 0).next()?;
-    Some(String::from_utf8_lossy(text).into_owned())
+    Some(text(attribute(rest, MESSAGE)?).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A request of this kind, with what is behind its header.
+    fn request(kind: u16, flags: u16, content: &[u8]) -> Vec<u8> {
+        let length = HEADER + content.len();
+        let mut message = Vec::with_capacity(length);
+        message.extend(header(kind, flags, length));
+        message.extend(content);
+        message
+    }
 
     #[test]
     fn messages_of_a_datagram_are_given_one_by_one_until_one_is_cut_off() {

@@ -8,6 +8,7 @@
 mod generation;
 mod listing;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::{Error, Finished, Program};
@@ -109,6 +110,19 @@ impl Table {
         }
     }
 
+    /// [`Self::wanted`], listed once and then kept in `known`.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn wanted_once<'a>(&self, known: &'a OnceLock<Listing>) -> Result<&'a Listing, Error> {
+        if let Some(wanted) = known.get() {
+            return Ok(wanted);
+        }
+        let listed = self.wanted()?;
+        Ok(known.get_or_init(|| listed))
+    }
+
     fn wanted_here(&self) -> Result<Listing, Error> {
         let copy = format!("{}-wanted-{}", self.name, std::process::id());
         let family = self.family;
@@ -120,6 +134,14 @@ impl Table {
             reason: "it was removed while it was read".to_owned(),
         })
     }
+}
+
+/// FNV-1a, 64 bits. Distinguishes states of rules, and is no protection against an attacker.
+#[must_use]
+pub fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Script that removes a table, if there is one: `table X` makes it first, so that `delete table X`
@@ -192,9 +214,9 @@ fn path_with_sbin() -> String {
 /// A refusal for want of a right is one of its own.
 fn classified(error: Error) -> Error {
     match error {
-        Error::Failed { tail, .. } if is_of_rights(&tail) => Error::NotPermitted {
-            action: "changing or reading this host's packet filter".to_owned(),
-        },
+        Error::Failed { tail, .. } if is_of_rights(&tail) => {
+            Error::NotPermitted("changing or reading this host's packet filter".to_owned())
+        }
         error => error,
     }
 }
@@ -207,9 +229,7 @@ fn is_of_rights(tail: &str) -> bool {
 
 fn refused(tail: &str) -> Error {
     if is_of_rights(tail) {
-        return Error::NotPermitted {
-            action: "changing or reading this host's packet filter".to_owned(),
-        };
+        return Error::NotPermitted("changing or reading this host's packet filter".to_owned());
     }
     let line = tail.lines().map(str::trim).find(|line| !line.is_empty());
     Error::Unfit {

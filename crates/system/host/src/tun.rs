@@ -25,8 +25,10 @@ const LEFT_WITH_DATAGRAMS: libc::c_ulong = LEFT | 0x20 | 0x40;
 #[derive(Debug)]
 pub struct Tun {
     file: File,
-    name: String,
-    datagrams: bool,
+    /// Its name.
+    pub name: String,
+    /// Returns true if several datagrams of UDP pass it at once, both ways, as segments of TCP do.
+    pub datagrams: bool,
 }
 
 impl Tun {
@@ -65,17 +67,6 @@ impl Tun {
             name: name.to_owned(),
             datagrams,
         })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns true if several datagrams of UDP pass it at once, both ways, as segments of TCP do.
-    #[must_use]
-    pub fn takes_datagrams(&self) -> bool {
-        self.datagrams
     }
 
     /// The next packet that was routed to it, behind its description; how many bytes of the buffer both have.

@@ -177,7 +177,7 @@ mod as_root {
     #[test]
     fn every_feature_that_a_guests_kernel_is_said_to_have_is_there() {
         if env::var_os(INSIDE).is_some() {
-            for feature in Feature::ALL {
+            for feature in &Feature::ALL {
                 println!("{feature}: {:?}", feature.try_now());
             }
             assert!(Guest::is_here());
@@ -200,7 +200,7 @@ mod as_root {
         ];
         for (kernel, text) in texts {
             assert!(text.contains("1 passed"), "{text}");
-            for feature in Feature::ALL {
+            for feature in &Feature::ALL {
                 let present = text.contains(&format!("{feature}: Present"));
                 assert_eq!(
                     present,

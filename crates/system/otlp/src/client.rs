@@ -72,13 +72,7 @@ impl Client {
     ) -> Result<Self, Failure> {
         target.permitted(purpose, roots.as_deref(), plaintext)?;
         if let Some(roots) = &roots {
-            collector(roots).map_err(|error| {
-                let failure = Failure::usage(&error);
-                match error.hint() {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                }
-            })?;
+            collector(roots).map_err(|error| Failure::usage(&error).with_hints(error.hint()))?;
         }
         Ok(Self {
             target: target.clone(),

@@ -16,10 +16,12 @@ pub enum Outcome {
 /// Reason why a command could not do its work: one line, then hints that say what to do next.
 #[derive(Debug)]
 pub struct Failure {
-    message: String,
+    /// The one line.
+    pub message: String,
     hints: Vec<String>,
     usage: bool,
-    held: bool,
+    /// Returns true if another command of this program holds what this one needs.
+    pub held: bool,
 }
 
 impl Failure {
@@ -47,17 +49,17 @@ impl Failure {
         Self { held: true, ..self }
     }
 
-    /// Returns true if another command of this program holds what this one needs.
-    #[must_use]
-    pub const fn is_held(&self) -> bool {
-        self.held
-    }
-
     /// The same with one more hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self
+    }
+
+    /// Adds all of these hints, in their order: none or one where `hints` is what an error has.
+    #[must_use]
+    pub fn with_hints(self, hints: impl IntoIterator<Item = impl Display>) -> Self {
+        hints.into_iter().fold(self, Self::hint)
     }
 
     /// The same with its hints changed.
@@ -67,11 +69,6 @@ impl Failure {
             *hint = change(hint);
         }
         self
-    }
-
-    /// The one line.
-    pub fn message(&self) -> &str {
-        &self.message
     }
 
     /// The hints in one line.

@@ -45,9 +45,7 @@ pub(super) fn ensure(
         return Ok(kernel);
     }
     if !nix::unistd::geteuid().is_root() {
-        return Err(Error::NotPermitted {
-            action: "fetching a kernel for guests".to_owned(),
-        });
+        return Err(Error::NotPermitted("fetching a kernel for guests".to_owned()));
     }
     let slot = Slot::at(blueprint.directory());
     let _lock = slot.lock(progress)?;

@@ -112,7 +112,7 @@ impl KeyArgs {
         Box::new(TokenSource {
             uri: uri.clone(),
             existing: if self.existing_keys {
-                ExistingKey::Take { algorithm }
+                ExistingKey::Take(algorithm)
             } else {
                 ExistingKey::Refuse
             },

@@ -127,7 +127,7 @@ fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &UnprotectedPeer>
             .as_ref()
             .is_some_and(|until| until.days_left(now) == 0)
     };
-    plan.unprotected_peers().iter().filter(until)
+    plan.unprotected_peers.iter().filter(until)
 }
 
 impl Watching<'_> {
@@ -179,7 +179,7 @@ impl Watching<'_> {
             Err(failure) => {
                 self.complain(&format!(
                     "the file cannot be used, the rules stay as they are: {}",
-                    failure.message()
+                    &failure.message
                 ));
                 false
             }

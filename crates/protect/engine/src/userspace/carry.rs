@@ -166,7 +166,7 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn start(self) -> io::Result<JoinHandle<()>> {
         Builder::new().name("esp-in".to_owned()).spawn(move || {
-            let mut together = Coalesced::new(self.shared.tun.takes_datagrams());
+            let mut together = Coalesced::new(self.shared.tun.datagrams);
             let mut buffer = vec![0; BUFFER];
             let (mut wait, mut read) = (Wait::new(), 0);
             while !self.stop.load(Ordering::Relaxed) {

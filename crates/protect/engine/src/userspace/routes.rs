@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -94,7 +93,7 @@ impl Routes {
             last: None,
         };
         routes.set_mtu(mtu)?;
-        let number = routes.interface()?.number;
+        let number = routes.interface()?.index;
         routes
             .default(Version::V4, number)
             .put()
@@ -126,8 +125,9 @@ impl Routes {
     }
 
     fn interface(&self) -> Result<Interface, Error> {
-        let failed = |error: io::Error| Error::Userspace(format!("looking for the device {}: {error}", self.device));
-        Interface::named(&self.device).map_err(failed)
+        let failed = |error: String| Error::Userspace(format!("looking for the device {}: {error}", self.device));
+        let found = Interface::find(&self.device).map_err(|error| failed(error.to_string()))?;
+        found.ok_or_else(|| failed("there is none".to_owned()))
     }
 
     fn default(&self, version: Version, device: u32) -> Route {
@@ -157,7 +157,7 @@ impl Routes {
         let mut new = rules(local, remote);
         new.retain(|rule| !self.rules.contains(rule));
         if !new.iter().all(Rule::is_v4) {
-            self.lead_v6(self.interface()?.number);
+            self.lead_v6(self.interface()?.index);
         }
         for rule in new {
             self.install(rule)?;
@@ -189,7 +189,7 @@ impl Routes {
             let Some(source) = own_address(rule.from) else {
                 return Ok(());
             };
-            let route = self.sourced(rule.to, source, self.interface()?.number);
+            let route = self.sourced(rule.to, source, self.interface()?.index);
             route.put().map_err(failed("a route to the device"))?;
             self.sources.insert(rule.to, source);
         }
@@ -269,9 +269,9 @@ impl Routes {
             (true, true) => None,
         };
         let table = self.table();
-        let default = |version: &Version| self.default(*version, interface.number);
+        let default = |version: &Version| self.default(*version, interface.index);
         let sources = self.sources.iter();
-        let sources = sources.map(|(to, source)| self.sourced(*to, *source, interface.number));
+        let sources = sources.map(|(to, source)| self.sourced(*to, *source, interface.index));
         let wanted_routes = self.versions.iter().map(default).chain(sources).collect();
         let wanted_rules = self.rules.iter().map(|rule| rule.of_kernel(table)).collect();
         let (mut routes, mut rules) = (Vec::new(), Vec::new());

@@ -15,6 +15,10 @@ use crate::{Error, Failure};
 use super::MOST;
 
 impl Refusal {
+    pub(super) fn new(failure: Failure, text: &str) -> Self {
+        Self(failure, text.to_owned())
+    }
+
     pub(super) fn unreadable(error: Error) -> Self {
         Self(Failure::BadDataFormat, error.to_string())
     }
@@ -27,9 +31,7 @@ impl Refusal {
     fn of(error: &Refused) -> Self {
         let failure = match error {
             Refused::NotInvited(_) | Refused::InvitationUsed(_) => Failure::NotAuthorized,
-            Refused::ClassicalKey(_) | Refused::RequestKey { .. } | Refused::NotForIpsec { .. } => {
-                Failure::BadAlgorithm
-            }
+            Refused::ClassicalKey(_) | Refused::RequestKey(_) | Refused::NotForIpsec { .. } => Failure::BadAlgorithm,
             Refused::UnknownCertificate(_) | Refused::Unsuitable { .. } => Failure::BadCertificateId,
             Refused::AlreadyRevoked(_) | Refused::RevokedKey(_) => Failure::CertificateRevoked,
             Refused::KeyOfAnother(_) => Failure::NotAuthorized,
@@ -48,6 +50,12 @@ impl From<Flaw> for Refusal {
             Flaw::Proof(text) => Self(Failure::BadProof, text),
             Flaw::Key(text) => Self(Failure::BadAlgorithm, text),
         }
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(error: Refused) -> Self {
+        Self::of(&error)
     }
 }
 
@@ -74,15 +82,15 @@ impl Responder {
             _ => {}
         }
         if known.is_some() {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::TransactionInUse,
-                "another request was made in this transaction".to_owned(),
+                "another request was made in this transaction",
             ));
         }
         if self.transactions.len() >= MOST {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::Unavailable,
-                "too many transactions are under way; try again in five minutes".to_owned(),
+                "too many transactions are under way; try again in five minutes",
             ));
         }
         match message.kind {
@@ -91,9 +99,9 @@ impl Responder {
             kind::UPDATE => certified(authority, message, sender, kind::UPDATED, event, now),
             kind::REVOCATION => revoked(authority, message, sender, event, now),
             kind::GENERAL => general::answered(authority, message, event),
-            _ => Err(Refusal(
+            _ => Err(Refusal::new(
                 Failure::BadRequest,
-                "ir, cr, p10cr, kur, rr, certConf and genm are answered here".to_owned(),
+                "ir, cr, p10cr, kur, rr, certConf and genm are answered here",
             )),
         }
     }
@@ -115,21 +123,14 @@ impl Responder {
                 format!("the transaction is of somebody else than {sender}"),
             ));
         }
-        Ok(Outcome {
-            kind: kind::ACKNOWLEDGED,
-            body: encoding::null()?,
-            certificates: Vec::new(),
-            event: Event {
-                name: transaction.and_then(|transaction| transaction.event.name.clone()),
-                serial: transaction.and_then(|transaction| transaction.event.serial),
-                refused: Some((
-                    Failure::BadRequest,
-                    format!("the requester ends the transaction: {}", status.said()),
-                )),
-                ..event.clone()
-            },
-            unconfirmed: None,
-        })
+        let reason = format!("the requester ends the transaction: {}", status.said());
+        let event = Event {
+            name: transaction.and_then(|transaction| transaction.event.name.clone()),
+            serial: transaction.and_then(|transaction| transaction.event.serial),
+            refused: Some((Failure::BadRequest, reason)),
+            ..event.clone()
+        };
+        Ok(Outcome::new(kind::ACKNOWLEDGED, encoding::null()?, event))
     }
 
     fn confirmed(
@@ -142,43 +143,41 @@ impl Responder {
         now: SystemTime,
     ) -> Result<Outcome, Refusal> {
         let transaction = known.and_then(|at| self.transactions.get(at)).ok_or_else(|| {
-            Refusal(
+            Refusal::new(
                 Failure::BadRequest,
-                "nothing waits for a confirmation in this transaction".to_owned(),
+                "nothing waits for a confirmation in this transaction",
             )
         })?;
         let waiting = transaction.unconfirmed.clone().ok_or_else(|| {
-            Refusal(
+            Refusal::new(
                 Failure::CertificateConfirmed,
-                "the certificate of this transaction was confirmed before".to_owned(),
+                "the certificate of this transaction was confirmed before",
             )
         })?;
         if waiting.sender != sender.to_string() {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::NotAuthorized,
-                "who asked for the certificate confirms it".to_owned(),
+                "who asked for the certificate confirms it",
             ));
         }
         if message.header.recipient_nonce.as_deref() != Some(&transaction.nonce) {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::BadRequest,
-                "recipNonce is not the nonce of the answer".to_owned(),
+                "recipNonce is not the nonce of the answer",
             ));
         }
         let confirmation = Confirmation::read(message.content()?)?;
         if let Some(confirmation) = &confirmation
             && (confirmation.id != waiting.id || !confirmation.is_of(&waiting.certificate))
         {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::BadCertificateId,
-                "the hash or the number in it is not that of the certificate that was sent".to_owned(),
+                "the hash or the number in it is not that of the certificate that was sent",
             ));
         }
         let accepted = confirmation.is_some_and(|confirmation| confirmation.status.is_granted());
         if let Some(invitation) = sender.invitation() {
-            authority
-                .close_invitation(invitation.reference(), now)
-                .map_err(|error| Refusal::of(&error))?;
+            authority.close_invitation(invitation.reference(), now)?;
         }
         let mut event = Event {
             name: Some(waiting.name.clone()),
@@ -186,21 +185,13 @@ impl Responder {
             ..event.clone()
         };
         if !accepted {
-            authority
-                .revoke_on_request(waiting.serial, Reason::CessationOfOperation, now)
-                .map_err(|error| Refusal::of(&error))?;
+            authority.revoke_on_request(waiting.serial, Reason::CessationOfOperation, now)?;
             event.refused = Some((
                 Failure::BadRequest,
                 "its receiver does not accept the certificate, which is revoked".to_owned(),
             ));
         }
-        Ok(Outcome {
-            kind: kind::ACKNOWLEDGED,
-            body: encoding::null()?,
-            certificates: Vec::new(),
-            event,
-            unconfirmed: None,
-        })
+        Ok(Outcome::new(kind::ACKNOWLEDGED, encoding::null()?, event))
     }
 }
 
@@ -220,8 +211,8 @@ fn certified(
     };
     let issued = issue(authority, message, sender, &request, now)?;
     let initial = sender.invitation().is_some();
-    let certificate = issued.certificate().der().to_vec();
-    let above = issued.between().iter().map(|above| above.der().to_vec()).collect();
+    let certificate = issued.certificate.der().to_vec();
+    let above = issued.between.iter().map(|above| above.der().to_vec()).collect();
     // A requester that enrols first knows no root; one that has a root learns of one that takes its
     // place.
     let roots = if initial || authority.has_succession() {
@@ -235,14 +226,14 @@ fn certified(
         body: body::certificate_answer(request.id, &Status::accepted(), Some(&certificate), &roots)?,
         certificates: above,
         event: Event {
-            name: Some(issued.name().to_owned()),
-            serial: Some(issued.serial()),
+            name: Some(issued.name.to_owned()),
+            serial: Some(issued.serial),
             ..event.clone()
         },
         unconfirmed: (!message.header.implicit_confirm).then(|| Unconfirmed {
             id: request.id,
-            serial: issued.serial(),
-            name: issued.name().to_owned(),
+            serial: issued.serial,
+            name: issued.name.to_owned(),
             certificate,
             sender: sender.to_string(),
         }),
@@ -257,9 +248,9 @@ fn issue(
     now: SystemTime,
 ) -> Result<Issued, Refusal> {
     match sender {
-        Sender::Invited { .. } | Sender::Vendor(_) if message.kind == kind::UPDATE => Err(Refusal(
+        Sender::Invited { .. } | Sender::Vendor(_) if message.kind == kind::UPDATE => Err(Refusal::new(
             Failure::NotAuthorized,
-            "an update is signed by the certificate that it replaces".to_owned(),
+            "an update is signed by the certificate that it replaces",
         )),
         // Before the invitation is used: its first key is its only one.
         Sender::Invited { invitation, .. } if !is_invited(request, invitation) => Err(Refusal(
@@ -270,26 +261,24 @@ fn issue(
                 request.common_name.as_deref().unwrap_or_default()
             ),
         )),
-        Sender::Invited { invitation, .. } | Sender::Vendor(invitation) => authority
-            .enrol(invitation, &request.key, now)
-            .map_err(|error| Refusal::of(&error)),
-        Sender::Holder(_) if message.kind == kind::INITIALISATION => Err(Refusal(
+        Sender::Invited { invitation, .. } | Sender::Vendor(invitation) => {
+            authority.enrol(invitation, &request.key, now).map_err(Refusal::from)
+        }
+        Sender::Holder(_) if message.kind == kind::INITIALISATION => Err(Refusal::new(
             Failure::NotAuthorized,
-            "who has a certificate asks for an update (kur); ir is for invitations".to_owned(),
+            "who has a certificate asks for an update (kur); ir is for invitations",
         )),
         Sender::Holder(entry) => {
             if let Some(old) = &request.old
-                && request::serial(old) != Some(entry.serial())
+                && request::serial(old) != Some(entry.serial)
             {
-                return Err(Refusal(
+                return Err(Refusal::new(
                     Failure::BadCertificateId,
-                    "oldCertID is not the certificate that signs the request".to_owned(),
+                    "oldCertID is not the certificate that signs the request",
                 ));
             }
-            require_another_key(entry.certificate(), &request.key)?;
-            authority
-                .update(entry.serial(), &request.key, now)
-                .map_err(|error| Refusal::of(&error))
+            require_another_key(&entry.certificate, &request.key)?;
+            Ok(authority.update(entry.serial, &request.key, now)?)
         }
     }
 }
@@ -303,9 +292,9 @@ fn is_invited(request: &Request, invitation: &Invitation) -> bool {
 /// An update is there to change the key.
 fn require_another_key(old: &Certificate, key: &PublicKey) -> Result<(), Refusal> {
     if old.public_key() == key {
-        return Err(Refusal(
+        return Err(Refusal::new(
             Failure::BadTemplate,
-            "an update is for a new key, and this one is certified already".to_owned(),
+            "an update is for a new key, and this one is certified already",
         ));
     }
     Ok(())
@@ -320,30 +309,24 @@ fn revoked(
     now: SystemTime,
 ) -> Result<Outcome, Refusal> {
     let Sender::Holder(entry) = sender else {
-        return Err(Refusal(
+        return Err(Refusal::new(
             Failure::NotAuthorized,
-            "a revocation is signed by the certificate that is revoked".to_owned(),
+            "a revocation is signed by the certificate that is revoked",
         ));
     };
     let asked = RevocationRequest::read(message.content()?)?;
-    if request::serial(&asked.serial) != Some(entry.serial()) {
-        return Err(Refusal(
+    if request::serial(&asked.serial) != Some(entry.serial) {
+        return Err(Refusal::new(
             Failure::BadCertificateId,
-            "only the certificate that signs the request is revoked by it".to_owned(),
+            "only the certificate that signs the request is revoked by it",
         ));
     }
-    authority
-        .revoke_on_request(entry.serial(), asked.reason, now)
-        .map_err(|error| Refusal::of(&error))?;
-    Ok(Outcome {
-        kind: kind::REVOKED,
-        body: body::revocation_answer(&Status::accepted())?,
-        certificates: Vec::new(),
-        event: Event {
-            name: Some(entry.name().to_owned()),
-            serial: Some(entry.serial()),
-            ..event.clone()
-        },
-        unconfirmed: None,
-    })
+    authority.revoke_on_request(entry.serial, asked.reason, now)?;
+    let event = Event {
+        name: Some(entry.name.to_owned()),
+        serial: Some(entry.serial),
+        ..event.clone()
+    };
+    let answer = body::revocation_answer(&Status::accepted())?;
+    Ok(Outcome::new(kind::REVOKED, answer, event))
 }

@@ -43,18 +43,13 @@ pub(super) fn answered(authority: &Authority, message: &Message, event: &Event) 
         }
     }
     if answers.is_empty() {
-        return Err(Refusal(
+        return Err(Refusal::new(
             Failure::BadRequest,
-            "of general information caCerts, rootCaCert and crlStatusList are answered here".to_owned(),
+            "of general information caCerts, rootCaCert and crlStatusList are answered here",
         ));
     }
-    Ok(Outcome {
-        kind: kind::GENERAL_ANSWER,
-        body: encoding::element(Tag::Sequence, &answers.concat())?,
-        certificates: Vec::new(),
-        event: event.clone(),
-        unconfirmed: None,
-    })
+    let body = encoding::element(Tag::Sequence, &answers.concat())?;
+    Ok(Outcome::new(kind::GENERAL_ANSWER, body, event.clone()))
 }
 
 /// InfoTypeAndValue.
@@ -65,7 +60,7 @@ fn value(kind: ObjectIdentifier, value: Option<Vec<u8>>) -> Result<Vec<u8>, Erro
 
 /// RootCaKeyUpdateContent, without oldWithNew. None where nothing takes the place of that root.
 fn root_update(authority: &Authority, old: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
-    let update = authority.root_update(old).map_err(|error| Refusal::ours(&error))?;
+    let update = authority.root_update(old)?;
     let Some(update) = update else {
         return Ok(None);
     };
@@ -78,7 +73,7 @@ fn root_update(authority: &Authority, old: &[u8]) -> Result<Option<Vec<u8>>, Ref
 
 /// The lists that are newer than those that are known, where there are some.
 fn newer_lists(authority: &Authority, known: AnyRef<'_>) -> Result<Option<Vec<u8>>, Refusal> {
-    let all = authority.lists().map_err(|error| Refusal::ours(&error))?;
+    let all = authority.lists()?;
     let known = Fields::within(PLACE, known)?.rest()?;
     if known.len() > MOST_LISTS {
         return Err(Refusal(

@@ -27,7 +27,7 @@ impl fmt::Display for Sender<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invited { invitation, .. } | Self::Vendor(invitation) => f.write_str(invitation.reference()),
-            Self::Holder(entry) => write!(f, "{}", entry.serial()),
+            Self::Holder(entry) => write!(f, "{}", entry.serial),
         }
     }
 }
@@ -49,17 +49,14 @@ impl<'a> Sender<'a> {
             ));
         }
         if header.transaction.is_none() || header.sender_nonce.is_none() {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::BadDataFormat,
-                "transactionID or senderNonce is missing".to_owned(),
+                "transactionID or senderNonce is missing",
             ));
         }
         let protection = header.protection().map_err(Refusal::unreadable)?;
         let (Some((algorithm, parameters)), Some(value)) = (protection, &message.protection) else {
-            return Err(Refusal(
-                Failure::BadMessageCheck,
-                "the message is not protected".to_owned(),
-            ));
+            return Err(Refusal::new(Failure::BadMessageCheck, "the message is not protected"));
         };
         let mac = PasswordMac::read(algorithm, parameters).map_err(Refusal::unreadable)?;
         if mac.is_some() {
@@ -79,25 +76,25 @@ impl<'a> Sender<'a> {
             return Self::vendor(authority, message, value, now);
         };
         if !entry
-            .certificate()
+            .certificate
             .public_key()
             .has_signed(algorithm, &message.protected, value)
         {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::BadMessageCheck,
-                "the signature does not verify by the certificate sent with it".to_owned(),
+                "the signature does not verify by the certificate sent with it",
             ));
         }
-        if entry.state() == State::Revoked || entry.state() == State::Abandoned {
+        if entry.state == State::Revoked || entry.state == State::Abandoned {
             return Err(Refusal(
                 Failure::CertificateRevoked,
-                format!("certificate {} is revoked", entry.serial()),
+                format!("certificate {} is revoked", entry.serial),
             ));
         }
         if !entry.is_valid_at(now) {
             return Err(Refusal(
                 Failure::SignerNotTrusted,
-                format!("certificate {} has ended: enrol again by an invitation", entry.serial()),
+                format!("certificate {} has ended: enrol again by an invitation", entry.serial),
             ));
         }
         Ok(Self::Holder(entry))
@@ -105,15 +102,13 @@ impl<'a> Sender<'a> {
 
     fn invited(authority: &Authority, received: &'a Received, now: SystemTime) -> Result<Self, Refusal> {
         let refuse = || {
-            Refusal(
+            Refusal::new(
                 Failure::BadMessageCheck,
-                "no open invitation has this reference and secret".to_owned(),
+                "no open invitation has this reference and secret",
             )
         };
         let reference = received.reference().ok_or_else(refuse)?;
-        let found = authority
-            .invitation(reference, now)
-            .map_err(|error| Refusal::ours(&error))?;
+        let found = authority.invitation(reference, now)?;
         let Some(invitation) = found else {
             return Err(refuse());
         };
@@ -128,9 +123,9 @@ impl<'a> Sender<'a> {
     /// A sender that shows no certificate of ours, but one that an invitation is for.
     fn vendor(authority: &Authority, message: &Message, value: &[u8], now: SystemTime) -> Result<Self, Refusal> {
         let refuse = || {
-            Refusal(
+            Refusal::new(
                 Failure::SignerNotTrusted,
-                "who signed has a certificate of another authority, and no open invitation is for it".to_owned(),
+                "who signed has a certificate of another authority, and no open invitation is for it",
             )
         };
         let certificates: Vec<ForeignCertificate> = message
@@ -143,14 +138,13 @@ impl<'a> Sender<'a> {
             .filter(|shown| message.certificates.first().is_some_and(|first| first == shown.der()))
             .ok_or_else(refuse)?;
         let invitation = authority
-            .invitation_of_vendor(shown, &certificates, now)
-            .map_err(|error| Refusal::ours(&error))?
+            .invitation_of_vendor(shown, &certificates, now)?
             .ok_or_else(refuse)?;
         let algorithm = message.header.protection.as_deref().unwrap_or_default();
         if !shown.has_signed(algorithm, &message.protected, value) {
-            return Err(Refusal(
+            return Err(Refusal::new(
                 Failure::BadMessageCheck,
-                "the signature does not verify by the certificate sent with it, or its kind is not accepted".to_owned(),
+                "the signature does not verify by the certificate sent with it, or its kind is not accepted",
             ));
         }
         Ok(Self::Vendor(invitation))
@@ -191,10 +185,10 @@ fn signer(authority: &Authority, message: &Message) -> Result<Option<Entry>, Ref
         return Ok(None);
     };
     // A client can choose the serial number, but not the whole certificate.
-    if entry.certificate().der() != certificate.der() {
+    if entry.certificate.der() != certificate.der() {
         return Ok(None);
     }
-    if entry.role() != Role::NetworkFunction || entry.certificate().profile() == Profile::Responder {
+    if entry.role != Role::NetworkFunction || entry.certificate.profile() == Profile::Responder {
         return Err(refuse("the authority does not ask itself"));
     }
     Ok(Some(entry))

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_pki::{
     Algorithm, AlternativeName, Anyway, Authority, Certificate, InitOptions, Intermediate, Invitation, InvitationState,
-    Invite, KeySource, Leaf, Lifetime, LongLife, OutOfToken, PrivateKey, Profile, State, Successor,
+    Invite, KeySource, Leaf, Lifetime, PrivateKey, Profile, State, Successor,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ impl Stage {
             functions: Vec::new(),
             profile: Profile::NetworkFunction,
             days: 30,
-            long_life: LongLife::Refuse,
+            long_life: false,
             classical: true,
             open_for: DAY,
             vendor: None,
@@ -98,8 +98,8 @@ impl Stage {
 fn identity(authority: &mut Authority, name: &str, profile: Profile) -> Identity {
     let leaf = Leaf::new(name).unwrap().dns("ca.ran").unwrap().profile(profile);
     let issued = authority.issue(&leaf, now()).unwrap();
-    let key = PrivateKey::from_pkcs8(issued.key().unwrap().to_pkcs8()).unwrap();
-    let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+    let key = PrivateKey::from_pkcs8(issued.key.as_ref().unwrap().to_pkcs8()).unwrap();
+    let chain = [std::slice::from_ref(&issued.certificate), &issued.between].concat();
     Identity::new(key, chain).unwrap()
 }
 
@@ -192,7 +192,7 @@ fn a_request_that_comes_again_gets_the_same_answer_and_no_second_certificate() {
     stage.responder = Responder::new(identity);
     assert_eq!(stage.answer(&first).event.serial, before.event.serial);
     let issued = stage.authority.list().unwrap();
-    assert_eq!(issued.iter().filter(|entry| entry.name() == "gnb").count(), 1);
+    assert_eq!(issued.iter().filter(|entry| &entry.name == "gnb").count(), 1);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn a_certificate_that_its_receiver_refuses_is_revoked() {
     let refusal = protection::authenticate(draft, &mac, invitation.reference(), invitation.secret().unwrap()).unwrap();
     let answer = stage.answer(&refusal);
     assert!(answer.event.refused.is_some());
-    assert_eq!(stage.authority.show("gnb").unwrap().state(), State::Revoked);
+    assert_eq!(stage.authority.show("gnb").unwrap().state, State::Revoked);
 }
 
 /// It was refused as a request that is not known.
@@ -448,7 +448,7 @@ fn an_error_of_the_requester_is_acknowledged_and_ends_its_transaction_alone() {
         "the requester ends the transaction: what is this? (badMessageCheck)"
     );
     assert_eq!(stage.responder.forget(now()), [serial], "nobody confirmed it");
-    assert_eq!(stage.authority.show("one").unwrap().state(), State::Issued);
+    assert_eq!(stage.authority.show("one").unwrap().state, State::Issued);
     // The transaction is over, and its request may be made again.
     let refused = stage.answer(&confirmation).event.refused;
     assert_eq!(refused.map(|(failure, _)| failure), Some(Failure::BadRequest));
@@ -505,13 +505,13 @@ fn a_network_function_is_not_taken_for_the_authority() {
 fn certificates_of_est_come_in_lines_of_base64() {
     let stage = Stage::new(Algorithm::MlDsa44);
     let published = stage.authority.published().unwrap();
-    let body = crate::est::authority_certificates(published.certificates()).unwrap();
+    let body = crate::est::authority_certificates(&published.certificates).unwrap();
     assert!(body.len() > 4000 && body.lines().all(|line| line.len() <= 76));
     let der = data_encoding::BASE64_MIME.decode(body.as_bytes()).unwrap();
     let issuing = stage.authority.intermediate().unwrap().der();
     assert!(der.windows(issuing.len()).any(|octets| octets == issuing));
     // DER sorts the members of a SET OF (X.690, 11.6), whatever their order was.
-    let mut reversed = published.certificates().to_vec();
+    let mut reversed = published.certificates.to_vec();
     reversed.reverse();
     assert_eq!(crate::est::authority_certificates(&reversed).unwrap(), body);
 }
@@ -672,7 +672,7 @@ proptest! {
         prop_assert!(Message::read(&answer.der).is_ok());
         if let (Some(serial), 0 | 2 | 4 | 7) = (answer.event.serial, kind) {
             let issued = stage.authority.show(&serial.to_string()).unwrap();
-            prop_assert_eq!(issued.certificate().public_key(), asked.public_key());
+            prop_assert_eq!(issued.certificate.public_key(), asked.public_key());
         }
     }
 
@@ -756,7 +756,7 @@ fn who_has_enrolled_learns_of_a_root_that_takes_the_place_of_its_own() {
     let next = |days| Successor {
         algorithm: None,
         key: KeySource::Fresh,
-        out_of_token: OutOfToken::Refuse,
+        out_of_token: false,
         lifetime: Lifetime::Days(days),
     };
     let ders = |roots: &[Certificate]| roots.iter().map(|root| root.der().to_vec()).collect::<Vec<_>>();

@@ -217,7 +217,7 @@ impl Association {
     pub fn lane_output(&self) -> impl Iterator<Item = (Lane, &[u8])> {
         let departing = self.lanes.departing.iter();
         departing
-            .filter(|(_, output)| output.unsent() > 0 && !output.is_held_back() && self.has_carrier())
+            .filter(|(_, output)| output.unsent() > 0 && !output.held_back && self.has_carrier())
             .map(|(lane, output)| (*lane, output.waiting()))
     }
 

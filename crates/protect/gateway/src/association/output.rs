@@ -17,7 +17,7 @@ pub(super) struct Output {
     /// Position of `start` in the stream.
     acknowledged: u64,
     /// It is not known yet where the peer continues.
-    held_back: bool,
+    pub(super) held_back: bool,
 }
 
 impl Output {
@@ -83,10 +83,6 @@ impl Output {
     /// Octets of the stream that the peer may not have.
     pub(super) const fn kept(&self) -> usize {
         self.bytes.len() - self.start
-    }
-
-    pub(super) const fn is_held_back(&self) -> bool {
-        self.held_back
     }
 
     /// A new carrier begins with this; the stream itself may have to wait until the peer says where

@@ -454,7 +454,7 @@ fn a_restart_by_the_other_function_aborts_both_with_that_cause() {
         pair.nodes[1].function_restarted(STREAMS, pair.now);
         pair.run();
         for function in &pair.functions {
-            assert!(function.aborted.as_ref().unwrap().text().contains("restarted"));
+            assert!(function.aborted.as_ref().unwrap().text.contains("restarted"));
         }
     }
 }
@@ -473,7 +473,7 @@ fn a_lost_carrier_aborts_both_functions_after_what_was_received_whole() {
         assert_eq!(pair.functions[1].messages, [whole]);
         for (function, node) in pair.functions.iter().zip(&pair.nodes) {
             let cause = function.aborted.as_ref().unwrap();
-            assert!(cause.text().ends_with("was lost: connection reset"), "{cause}");
+            assert!(cause.text.ends_with("was lost: connection reset"), "{cause}");
             assert!(node.is_over());
         }
         assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
@@ -593,7 +593,7 @@ fn a_peer_that_does_not_open_its_side_in_time_is_not_waited_for() {
         pair.nodes[0].handle_timeout(pair.now);
         assert_eq!(pair.ending(0), Ending::NotOpened);
         assert!(pair.command(0));
-        assert!(pair.functions[0].aborted.as_ref().unwrap().text().contains("in time"));
+        assert!(pair.functions[0].aborted.as_ref().unwrap().text.contains("in time"));
     }
 }
 
@@ -606,7 +606,7 @@ fn a_function_that_cannot_be_reached_is_asked_to_the_one_that_called() {
         pair.nodes[1].function_aborted(Cause::new(0, "127.0.0.5:38412 refuses"), pair.now);
         pair.run();
         let cause = pair.functions[0].aborted.as_ref().unwrap();
-        assert!(cause.text().contains("127.0.0.5:38412 refuses"));
+        assert!(cause.text.contains("127.0.0.5:38412 refuses"));
     }
 }
 
@@ -630,7 +630,7 @@ fn a_message_on_a_stream_that_was_not_granted_is_not_moved_to_another() {
             );
             assert!(pair.functions[1].messages.is_empty());
             for function in &pair.functions {
-                assert!(function.aborted.as_ref().unwrap().text().contains("stream 30"));
+                assert!(function.aborted.as_ref().unwrap().text.contains("stream 30"));
             }
         }
     }

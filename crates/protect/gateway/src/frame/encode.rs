@@ -64,9 +64,9 @@ impl Frame {
             Self::Shutdown => header(to, kind::SHUTDOWN, 0, 0, 0),
             Self::Closed => header(to, kind::CLOSED, 0, 0, 0),
             Self::Abort(cause) => {
-                let text = cause.text().as_bytes();
+                let text = cause.text.as_bytes();
                 header(to, kind::ABORT, 0, 0, 2 + text.len());
-                to.extend_from_slice(&cause.code().to_be_bytes());
+                to.extend_from_slice(&cause.code.to_be_bytes());
                 to.extend_from_slice(text);
             }
             Self::Restart(streams) => {

@@ -100,7 +100,7 @@ impl<T> Connection<T> {
     fn head(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, Fault> {
         match self.scan.find(input, self.bounds.header_bytes as usize) {
             Ok(Some(length)) => {
-                let lines = std::mem::take(&mut self.scan).lines();
+                let lines = std::mem::take(&mut self.scan).lines;
                 (self.begun, self.begun_still) = (0, 0);
                 Ok(Some((length, lines)))
             }

@@ -7,7 +7,7 @@ fn read(text: &str) -> Result<Request, Wrong> {
     let length = scan
         .find(text.as_bytes(), 10_000)?
         .ok_or(Wrong::bad("more is needed"))?;
-    request(&text.as_bytes()[..length], scan.lines())
+    request(&text.as_bytes()[..length], scan.lines)
 }
 
 fn answer(text: &str) -> Result<Response, Wrong> {
@@ -15,7 +15,7 @@ fn answer(text: &str) -> Result<Response, Wrong> {
     let length = scan
         .find(text.as_bytes(), 10_000)?
         .ok_or(Wrong::bad("more is needed"))?;
-    response(&text.as_bytes()[..length], scan.lines())
+    response(&text.as_bytes()[..length], scan.lines)
 }
 
 fn list(fields: &Fields) -> Vec<String> {
@@ -198,8 +198,8 @@ proptest! {
         let _ = answer(&head);
         let mut scan = Scan::default();
         if let Ok(Some(length)) = scan.find(&raw, 1000) {
-            let _ = request(&raw[..length], scan.lines());
-            let _ = trailers(&raw[..length], scan.lines());
+            let _ = request(&raw[..length], scan.lines);
+            let _ = trailers(&raw[..length], scan.lines);
         }
     }
 

@@ -30,7 +30,7 @@ impl Encoder {
                 *smallest = size.min(*smallest);
                 *last = size;
             }
-            None if size == self.table.at_most() => {}
+            None if size == self.table.at_most => {}
             None => self.changed = Some((size, size)),
         }
     }

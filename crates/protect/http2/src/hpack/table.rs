@@ -82,7 +82,7 @@ struct Entry {
 pub(super) struct Table {
     entries: VecDeque<Entry>,
     size: usize,
-    at_most: usize,
+    pub(super) at_most: usize,
 }
 
 /// Place of a field in the table.
@@ -178,10 +178,6 @@ impl Table {
     pub(super) fn bound(&mut self, at_most: usize) {
         self.at_most = at_most;
         self.shrink_to(at_most);
-    }
-
-    pub(super) fn at_most(&self) -> usize {
-        self.at_most
     }
 
     fn shrink_to(&mut self, size: usize) {

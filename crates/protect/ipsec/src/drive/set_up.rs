@@ -158,7 +158,7 @@ pub fn load(
     // charon goes on to judge by a list that it has verified before, while a newer one is loaded.
     // The engine of Bartizan has no such memory.
     match client.command("flush-certs", Section::new()) {
-        Ok(_) | Err(Error::Unknown { .. }) => {}
+        Ok(_) | Err(Error::Unknown(_)) => {}
         Err(error) => return Err(error),
     }
     progress(Step::Credentials);

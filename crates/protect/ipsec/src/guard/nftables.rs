@@ -130,11 +130,7 @@ pub(super) fn remove(node: &str) -> Result<(), Error> {
 
 /// Differences between the installed rules and a way to write them, which is listed once.
 fn differences(here: &Listing, written: &Written, wanted: &OnceLock<Listing>) -> Result<Vec<Difference>, Error> {
-    if let Some(wanted) = wanted.get() {
-        return Ok(here.differences(wanted));
-    }
-    let listed = written.table.wanted()?;
-    Ok(here.differences(wanted.get_or_init(|| listed)))
+    Ok(here.differences(written.table.wanted_once(wanted)?))
 }
 
 #[cfg(test)]

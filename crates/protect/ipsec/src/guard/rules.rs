@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use bartizan_deployment::{Deployment, Network};
-use bartizan_host::nftables::Table;
+use bartizan_host::nftables::{Table, fingerprint};
 use bartizan_wire::{ip, udp};
 
-use super::fingerprint;
 use crate::device::device_name;
 use crate::reqid;
 use crate::traffic::{Traffic, pairs};

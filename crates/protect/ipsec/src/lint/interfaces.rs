@@ -58,9 +58,8 @@ mod tests {
             let carrier = |address: IpAddr| {
                 (address.to_string() == "10.0.0.1").then(|| Interface {
                     name: "v0".to_owned(),
-                    number: 2,
                     mtu,
-                    is_up: true,
+                    ..Interface::default()
                 })
             };
             let remarks = remarks(&deployment, "cu", &carrier);

@@ -63,9 +63,11 @@ impl CredentialsError {
 
 /// A node's credentials and trust anchors, DER. The key is wiped when dropped.
 pub struct Credentials {
-    leaf: Vec<u8>,
+    /// The node's own certificate, DER.
+    pub(super) leaf: Vec<u8>,
     between: Vec<Vec<u8>>,
-    roots: Vec<Vec<u8>>,
+    /// The roots, DER.
+    pub(super) roots: Vec<Vec<u8>>,
     /// The same, with their dates.
     anchors: TrustAnchors,
     /// Certificates among the roots that are none of an authority, by their subjects. No daemon is
@@ -229,16 +231,6 @@ impl Credentials {
     pub fn remember_lists(&self) -> Result<(), CredentialsError> {
         let path = self.known_lists().unwrap_or(Path::new(""));
         self.newest.save().map_err(|error| unusable(path, error))
-    }
-
-    /// The node's own certificate, DER.
-    pub(super) fn leaf(&self) -> &[u8] {
-        &self.leaf
-    }
-
-    /// The roots, DER.
-    pub(super) fn roots(&self) -> &[Vec<u8>] {
-        &self.roots
     }
 
     /// Commands and messages that give all of it to charon, in order.

@@ -51,9 +51,7 @@ impl Client {
     /// handful.
     pub fn connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
         let stream = connect_unix(socket, patience).map_err(|source| match source.kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Error::Absent {
-                socket: socket.to_owned(),
-            },
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Error::Absent(socket.to_owned()),
             ErrorKind::TimedOut => Error::Stalled {
                 command: "a connection".to_owned(),
                 within: patience,
@@ -100,9 +98,7 @@ impl Client {
         self.send(&request, &deadline)?;
         match self.answer(&deadline)? {
             Packet::Response(message) => Ok(message),
-            Packet::UnknownCommand => Err(Error::Unknown {
-                what: command.to_owned(),
-            }),
+            Packet::UnknownCommand => Err(Error::Unknown(command.to_owned())),
             _ => Err(deadline.nonsense("an answer to something else")),
         }
     }
@@ -152,9 +148,7 @@ impl Client {
                 Packet::Event { name, message } => self.keep(Event { name, message }),
                 Packet::Response(message) => break message,
                 Packet::UnknownCommand => {
-                    return Err(Error::Unknown {
-                        what: command.to_owned(),
-                    });
+                    return Err(Error::Unknown(command.to_owned()));
                 }
                 _ => return Err(deadline.nonsense("an answer to something else")),
             }
@@ -205,7 +199,7 @@ impl Client {
         self.send(&packet, &deadline)?;
         match self.answer(&deadline)? {
             Packet::Confirm => Ok(()),
-            Packet::UnknownEvent => Err(Error::Unknown { what: event.to_owned() }),
+            Packet::UnknownEvent => Err(Error::Unknown(event.to_owned())),
             _ => Err(deadline.nonsense("an answer to something else")),
         }
     }
@@ -299,9 +293,7 @@ impl<'a> Deadline<'a> {
     }
 
     fn died(&self) -> Error {
-        Error::Died {
-            command: self.command.to_owned(),
-        }
+        Error::Died(self.command.to_owned())
     }
 
     fn nonsense(&self, reason: &'static str) -> Error {

@@ -11,11 +11,8 @@ use super::message::{Malformed, TooLong};
 #[non_exhaustive]
 pub enum Error {
     /// The environment: no process listens on the socket.
-    #[error("no charon answers on {}", socket.display())]
-    Absent {
-        /// The socket that was tried.
-        socket: PathBuf,
-    },
+    #[error("no charon answers on {}", .0.display())]
+    Absent(PathBuf),
     /// The environment: the socket is there and may not be used.
     #[error("{} cannot be used: {source}", socket.display())]
     Socket {
@@ -33,11 +30,8 @@ pub enum Error {
         reason: String,
     },
     /// charon has no such command or event: too old, or built without.
-    #[error("this charon has no `{what}`")]
-    Unknown {
-        /// The command or event.
-        what: String,
-    },
+    #[error("this charon has no `{0}`")]
+    Unknown(String),
     /// charon said nothing for too long.
     #[error("charon did not answer {command} within {within:?}")]
     Stalled {
@@ -55,11 +49,8 @@ pub enum Error {
         cause: Malformed,
     },
     /// charon closed the connection before it answered.
-    #[error("charon went away during {command}")]
-    Died {
-        /// The command.
-        command: String,
-    },
+    #[error("charon went away during {0}")]
+    Died(String),
     /// Ours: what was to be said does not fit.
     #[error(transparent)]
     TooLong(#[from] TooLong),
@@ -70,6 +61,6 @@ impl Error {
     /// did not refuse.
     #[must_use]
     pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Absent { .. } | Self::Died { .. } | Self::Stalled { .. })
+        matches!(self, Self::Absent(_) | Self::Died(_) | Self::Stalled { .. })
     }
 }

@@ -167,7 +167,7 @@ impl Authenticator {
             }
             (State::Handshake, NAK) => {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "the peer refuses EAP-TLS");
-                Err(Ended::Refused(run.tls.watch().failed(&error)))
+                Err(Ended::Refused(run.tls.watch.failed(&error)))
             }
             (State::Handshake | State::Committed(_), EAP_TLS) => run.take(data, [self.address, source]),
             // Out of turn: the request is sent again where it must be.
@@ -192,7 +192,7 @@ impl Authenticator {
                     Ended::Refused(refused) => refused,
                     Ended::Closed => {
                         let closed = io::Error::from(io::ErrorKind::ConnectionReset);
-                        run.tls.watch().failed(&closed)
+                        run.tls.watch.failed(&closed)
                     }
                 };
                 // An alert says why; what the peer answers ends the run.
@@ -246,7 +246,7 @@ impl Authenticator {
         match run.state {
             // It was refused before.
             State::Over => None,
-            State::Handshake | State::Committed(_) => Some(Happened::Refused(run.tls.watch().timed_out())),
+            State::Handshake | State::Committed(_) => Some(Happened::Refused(run.tls.watch.timed_out())),
             State::Identity | State::Proven => Some(Happened::Silent),
         }
     }
@@ -296,10 +296,10 @@ impl Run {
             Part::Whole(message) if !message.is_empty() => message,
             Part::Whole(_) | Part::Unfit => {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "a fragment of EAP-TLS is out of turn");
-                return Err(Ended::Refused(self.tls.watch().failed(&error)));
+                return Err(Ended::Refused(self.tls.watch.failed(&error)));
             }
         };
-        self.tls.watch().received(&message);
+        self.tls.watch.received(&message);
         let mut fresh = message.as_slice();
         while !fresh.is_empty() {
             self.tls.take(&mut fresh)?;
@@ -318,7 +318,7 @@ impl Run {
                 io::ErrorKind::InvalidData,
                 "the peer's part of the handshake is incomplete",
             );
-            return Err(Ended::Refused(self.tls.watch().failed(&error)));
+            return Err(Ended::Refused(self.tls.watch.failed(&error)));
         }
         Ok(Next::Fragment)
     }

@@ -3,23 +3,17 @@
 /// Messages of rtnetlink, and flags of requests.
 pub(super) const NEW_LINK: u16 = 16;
 pub(super) const DELETE_LINK: u16 = 17;
-pub(super) const GET_LINK: u16 = 18;
 pub(super) const CREATE: u16 = 0x400;
 pub(super) const EXCLUSIVE: u16 = 0x200;
 
 /// Attributes of a link.
-pub(super) const ADDRESS: u16 = 1;
 pub(super) const NAME: u16 = 3;
-pub(super) const MTU: u16 = 4;
 pub(super) const PARENT: u16 = 5;
 pub(super) const LINK_INFO: u16 = 18;
-/// The interface that it stands on is one of another network namespace.
-pub(super) const PARENT_NAMESPACE: u16 = 37;
 pub(super) const INFO_KIND: u16 = 1;
 pub(super) const INFO_DATA: u16 = 2;
 /// The flag of an interface that is up, and the type of one that is Ethernet (linux/if_arp.h).
 pub(super) const UP: u32 = 1;
-pub(super) const ETHERNET: u16 = 1;
 
 /// Attributes of a new MACsec device.
 pub(super) mod device {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use bartizan_host::Interface;
 use bartizan_host::netlink::{self, Family, Refused, Request};
 use bartizan_registry::{MACSEC_ICV, MACSEC_SCI, MACSEC_SECTAG, MacsecSuite};
 
@@ -9,7 +10,7 @@ use super::codes::{
     CREATE, Command, EXCLUSIVE, FAMILY, INFO_DATA, INFO_KIND, LINK_INFO, NAME, NEW_LINK, PARENT, VERSION, association,
     attribute, channel, device,
 };
-use super::link::{self, Interface};
+use super::link;
 use super::state::{self, State};
 use crate::{An, Error, Sak, Sci};
 
@@ -96,17 +97,13 @@ impl SecY {
             });
         let action = format!("making the MACsec device {name} on {}", port.name);
         match request.order(CREATE | EXCLUSIVE) {
-            Ok(()) => Self::open(name, port)?.ok_or_else(|| Error::NoInterface {
-                interface: name.to_owned(),
-            }),
+            Ok(()) => Self::open(name, port)?.ok_or_else(|| Error::NoInterface(name.to_owned())),
             Err(refused) => Err(match refused.source.kind() {
                 io::ErrorKind::AlreadyExists => Error::DeviceTaken {
                     device: name.to_owned(),
                     what: "was made meanwhile".to_owned(),
                 },
-                io::ErrorKind::Unsupported => Error::NoMacsec {
-                    reason: refused.to_string(),
-                },
+                io::ErrorKind::Unsupported => Error::NoMacsec(refused.to_string()),
                 _ => Error::kernel(action)(refused),
             }),
         }
@@ -126,9 +123,10 @@ impl SecY {
     fn simulated_removal(&self) -> Result<(), Error> {
         match REFUSED.get() {
             0 => Ok(()),
-            _ => Err(Error::NotPermitted {
-                action: format!("removing the keys of {}", self.interface.name),
-            }),
+            _ => Err(Error::NotPermitted(format!(
+                "removing the keys of {}",
+                self.interface.name
+            ))),
         }
     }
 
@@ -152,9 +150,7 @@ impl SecY {
             return Err(taken(format!("stands on another port than {}", port.name)));
         }
         let family = netlink::family(FAMILY).map_err(Error::kernel("asking for the kernel's MACsec"))?;
-        let family = family.ok_or_else(|| Error::NoMacsec {
-            reason: "generic netlink has no such family".to_owned(),
-        })?;
+        let family = family.ok_or_else(|| Error::NoMacsec("generic netlink has no such family".to_owned()))?;
         let mut secy = Self {
             interface,
             family,
@@ -162,7 +158,7 @@ impl SecY {
         };
         let state = match secy.state() {
             // Another process removed it since it was found, such as a controller that ends.
-            Err(Error::NoInterface { .. }) => return Ok(None),
+            Err(Error::NoInterface(_)) => return Ok(None),
             state => state?,
         };
         secy.extended = state.suite.is_some_and(|suite| suite.packet_number_bits == 64);
@@ -330,7 +326,7 @@ impl SecY {
             REFUSED.set(REFUSED.get().saturating_sub(1));
             return done;
         }
-        self.interface.remove()
+        link::remove(&self.interface)
     }
 
     fn command(&self, command: Command) -> Request {
@@ -362,7 +358,7 @@ impl SecY {
     fn failed(&self, action: String) -> impl FnOnce(Refused) -> Error {
         let device = self.interface.name.clone();
         move |refused| match link::is_gone(&refused.source) {
-            true => Error::NoInterface { interface: device },
+            true => Error::NoInterface(device),
             false => Error::kernel(format!("{device}: {action}"))(refused),
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_host::netlink::{Request, attributes};
+use bartizan_host::Interface;
+use bartizan_host::netlink::{Attributes, Request, attribute as find, attributes};
 use bartizan_registry::{MacsecSuite, macsec_suite};
 
 use super::codes::{Command, VERSION, association, attribute, channel, secy, statistics};
-use super::link::Interface;
 use super::secy::{Confidentiality, Replay, Settings};
 use crate::{An, Error, KeyId, Sci};
 
@@ -138,12 +138,8 @@ pub(super) fn of(family: u16, interface: &Interface) -> Result<State, Error> {
     });
     done.map_err(Error::kernel(format!("asking for the state of {}", interface.name)))?;
     match found {
-        None => Err(Error::NoInterface {
-            interface: interface.name.clone(),
-        }),
-        Some(None) => Err(Error::Answer {
-            what: interface.name.clone(),
-        }),
+        None => Err(Error::NoInterface(interface.name.clone())),
+        Some(None) => Err(Error::Answer(interface.name.clone())),
         Some(Some(state)) => Ok(state),
     }
 }
@@ -171,17 +167,13 @@ fn read(all: &[u8]) -> Option<State> {
         counters: Counters::default(),
     };
     let counters = &mut state.counters;
-    for (_, of_channel) in find(all, attribute::CHANNEL_LIST).map(attributes).into_iter().flatten() {
+    for (_, of_channel) in inside(all, attribute::CHANNEL_LIST) {
         let listed = find(of_channel, channel::ASSOCIATIONS);
         state.channels.push(ChannelState {
             sci: sci(find(of_channel, channel::SCI)?)?,
             associations: listed.map(associations).unwrap_or_default(),
         });
-        for (kind, content) in find(of_channel, channel::STATISTICS)
-            .map(attributes)
-            .into_iter()
-            .flatten()
-        {
+        for (kind, content) in inside(of_channel, channel::STATISTICS) {
             let counted = number(content);
             match kind {
                 statistics::IN_OK => counters.received += counted,
@@ -193,22 +185,14 @@ fn read(all: &[u8]) -> Option<State> {
             }
         }
     }
-    for (kind, content) in find(all, attribute::TRANSMIT_STATISTICS)
-        .map(attributes)
-        .into_iter()
-        .flatten()
-    {
+    for (kind, content) in inside(all, attribute::TRANSMIT_STATISTICS) {
         match kind {
             statistics::OUT_PROTECTED => counters.sent_protected = number(content),
             statistics::OUT_ENCRYPTED => counters.sent_encrypted = number(content),
             _ => {}
         }
     }
-    for (kind, content) in find(all, attribute::SECY_STATISTICS)
-        .map(attributes)
-        .into_iter()
-        .flatten()
-    {
+    for (kind, content) in inside(all, attribute::SECY_STATISTICS) {
         let counted = number(content);
         match kind {
             statistics::OUT_TOO_LONG => counters.too_long = counted,
@@ -234,8 +218,8 @@ fn associations(listed: &[u8]) -> BTreeMap<An, SaState> {
     attributes(listed).filter_map(|(_, of_it)| read(of_it)).collect()
 }
 
-fn find(all: &[u8], wanted: u16) -> Option<&[u8]> {
-    attributes(all).find_map(|(kind, content)| (kind == wanted).then_some(content))
+fn inside(all: &[u8], wanted: u16) -> Attributes<'_> {
+    attributes(find(all, wanted).unwrap_or_default())
 }
 
 /// A number of one, two, four or eight bytes in the order of this machine; 0 for anything else.

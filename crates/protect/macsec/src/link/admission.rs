@@ -57,7 +57,7 @@ impl Admission {
         while beginning.len() >= MOST {
             let unauthenticated = beginning.iter().filter(|(_, one)| one.established.is_none());
             let oldest = unauthenticated
-                .min_by_key(|(_, one)| one.session.began())
+                .min_by_key(|(_, one)| one.session.began)
                 .map(|(&conversation, _)| conversation);
             let Some(oldest) = oldest.or_else(|| beginning.keys().next().copied()) else {
                 break;

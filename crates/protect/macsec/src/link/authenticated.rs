@@ -75,7 +75,7 @@ impl Link {
             Judged::Stands => {}
             Judged::Renew => self.rekey(true, now),
             Judged::Refused(refusal) => {
-                let event = record::no_longer_admitted(&self.setting, &refusal, Some(proven.established()));
+                let event = record::no_longer_admitted(&self.setting, &refusal, Some(&proven.established));
                 self.recorder.record(event);
                 tracing::warn!(link = %self.setting.name, hint = %refusal.hint, "the peer would be refused now: {refusal}");
                 self.keyer.end(now);

@@ -87,7 +87,7 @@ impl Link {
         if port.asked && !mka.rotation.is_agreed() {
             return Some(port.began.map_or(self.dial_at, |began| began + ASKED));
         }
-        let wanted = self.seen.wants_exchange || !mka.rotation.is_connected();
+        let wanted = self.seen.wants_exchange || !mka.rotation.connected;
         wanted.then_some(self.dial_at)
     }
 

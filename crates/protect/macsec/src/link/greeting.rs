@@ -37,7 +37,7 @@ impl Link {
             Err(said) => return self.part(session, &said, now),
         };
         let established = Arc::from(established);
-        self.seen.exchanged(&established, session.began(), now);
+        self.seen.exchanged(&established, session.began, now);
         self.proven_by(Arc::clone(&established), now);
         self.current = Some(Peer {
             session,

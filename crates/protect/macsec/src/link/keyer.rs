@@ -181,9 +181,9 @@ impl Keyer {
             }
             Self::Mka(mka) => {
                 let name = mka.rotation.running()?.to_string();
-                Some((mka.rotation.given_at(), ends, vec![name]))
+                Some((mka.rotation.given, ends, vec![name]))
             }
-            Self::Eap(eap) => eap.authentication.running().map(|_| (authenticated, ends, Vec::new())),
+            Self::Eap(eap) => eap.authentication.running.map(|_| (authenticated, ends, Vec::new())),
         }
     }
 
@@ -370,7 +370,7 @@ impl ByEap {
     fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
         self.supplicant.bound_log();
         let mut trouble = None;
-        if self.authentication.running().is_some() && !self.supplicant.is_alive() {
+        if self.authentication.running.is_some() && !self.supplicant.is_alive() {
             tracing::error!(said = ENDED, "frames go on under the last key until the peer misses it");
             trouble = Some(ENDED.to_owned());
             self.authentication.ended(now);

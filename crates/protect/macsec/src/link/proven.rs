@@ -16,7 +16,7 @@ const EARLY: Duration = Duration::from_secs(300);
 /// The peer's proof, and when it is judged next.
 #[derive(Debug)]
 pub(super) struct Proven {
-    established: Arc<Established>,
+    pub(super) established: Arc<Established>,
     judge_at: Instant,
     /// The end of a certificate before which another exchange was asked for.
     asked: Option<SystemTime>,
@@ -41,10 +41,6 @@ impl Proven {
             judge_at: now,
             asked: before.and_then(|before| before.asked),
         }
-    }
-
-    pub(super) fn established(&self) -> &Established {
-        &self.established
     }
 
     /// The same for a successor of this process.

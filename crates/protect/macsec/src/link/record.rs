@@ -16,49 +16,17 @@ use crate::{An, KeyId, Sci};
 
 /// The event of a notice; none where the connection that it came from is gone.
 pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established)>, notice: &Notice) -> Option<Event> {
-    let key = |(sci, an, key, generation): (Sci, An, KeyId, u64), used_by, cause, established: &Established| {
-        Event::MacsecKey(Box::new(MacsecKey {
-            link: link(setting),
-            used_by,
-            sci: sci.to_string(),
-            an: an.number(),
-            key_id: key.to_string(),
-            generation,
-            cause,
-            suite: setting.device_settings.suite.name.to_owned(),
-            encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
-            origin: MacsecOrigin::Direct {
-                direction: began(setting),
-                key: established.key,
-                negotiated: Box::new(established.negotiated.clone()),
-                chain: established.chain.to_vec(),
-            },
-            verdict: established.verdict.clone(),
-        }))
+    let origin = || {
+        let (_, established) = peer?;
+        let origin = MacsecOrigin::Direct {
+            direction: began(setting),
+            key: established.key,
+            negotiated: Box::new(established.negotiated.clone()),
+            chain: established.chain.to_vec(),
+        };
+        Some((origin, established.verdict.clone()))
     };
-    Some(match *notice {
-        Notice::Sends {
-            generation,
-            an,
-            key: id,
-            cause,
-        } => key((own, an, id, generation), MacsecEnd::Us, word(cause), peer?.1),
-        Notice::Receives {
-            generation,
-            an,
-            key: id,
-        } => {
-            let (sci, established) = peer?;
-            key(
-                (sci, an, id, generation),
-                MacsecEnd::Peer,
-                MacsecCause::Peer,
-                established,
-            )
-        }
-        Notice::Outlived { an, key, age, packets } => outlived(setting, an, key, age, packets),
-        Notice::NotRekeyed { an, key } => not_rekeyed(setting, an, key),
-    })
+    of_notice(setting, [Some(own), peer.map(|(sci, _)| sci)], notice, origin)
 }
 
 /// Origin of a key that MKA distributed.
@@ -78,6 +46,17 @@ pub(super) fn event_of_mka(
     origin: Origin,
     notice: &Notice,
 ) -> Option<Event> {
+    let Origin { ckn, cak, verdict } = origin;
+    let origin = || Some((MacsecOrigin::Mka { ckn, cak }, verdict));
+    of_notice(setting, [Some(own), peer], notice, origin)
+}
+
+fn of_notice(
+    setting: &Setting,
+    [own, peer]: [Option<Sci>; 2],
+    notice: &Notice,
+    origin: impl FnOnce() -> Option<(MacsecOrigin, Verdict)>,
+) -> Option<Event> {
     let (used_by, sci, generation, an, key, cause) = match *notice {
         Notice::Outlived { an, key, age, packets } => return Some(outlived(setting, an, key, age, packets)),
         Notice::NotRekeyed { an, key } => return Some(not_rekeyed(setting, an, key)),
@@ -86,9 +65,10 @@ pub(super) fn event_of_mka(
             an,
             key,
             cause,
-        } => (MacsecEnd::Us, own, generation, an, key, word(cause)),
+        } => (MacsecEnd::Us, own?, generation, an, key, word(cause)),
         Notice::Receives { generation, an, key } => (MacsecEnd::Peer, peer?, generation, an, key, MacsecCause::Peer),
     };
+    let (origin, verdict) = origin()?;
     Some(Event::MacsecKey(Box::new(MacsecKey {
         link: link(setting),
         used_by,
@@ -99,11 +79,8 @@ pub(super) fn event_of_mka(
         cause,
         suite: setting.device_settings.suite.name.to_owned(),
         encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
-        origin: MacsecOrigin::Mka {
-            ckn: origin.ckn,
-            cak: origin.cak,
-        },
-        verdict: origin.verdict,
+        origin,
+        verdict,
     })))
 }
 

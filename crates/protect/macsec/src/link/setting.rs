@@ -62,14 +62,12 @@ impl Setting {
         if let Some(found) = kernel::Interface::find(port)? {
             return Ok(found);
         }
-        Err(match kernel::Interface::under(device)? {
+        Err(match kernel::under(device)? {
             Some(under) => Error::PortRenamed {
                 port: port.clone(),
                 now: under.name,
             },
-            None => Error::NoInterface {
-                interface: port.clone(),
-            },
+            None => Error::NoInterface(port.clone()),
         })
     }
 

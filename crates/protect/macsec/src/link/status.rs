@@ -132,9 +132,7 @@ impl Status {
     /// Fails if port or device is gone, or the kernel does not answer.
     pub fn found(setting: &Setting) -> Result<Self, crate::Error> {
         let port = setting.port()?;
-        let absent = || crate::Error::NoInterface {
-            interface: setting.device.clone(),
-        };
+        let absent = || crate::Error::NoInterface(setting.device.clone());
         let secy = SecY::open(&setting.device, &port)?.ok_or_else(absent)?;
         let state = secy.state()?;
         let association = |an: crate::An, sa: &crate::kernel::SaState| Association {
@@ -161,8 +159,7 @@ impl Status {
             sends,
             receives,
             counters: Some(state.counters),
-            trouble: None,
-            ..Self::closed(setting, &absent())
+            ..Self::of(setting)
         })
     }
 
@@ -176,6 +173,14 @@ impl Status {
     pub fn closed(setting: &Setting, error: &crate::Error) -> Self {
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
         Self {
+            trouble: Some(format!("{error}{hint}")),
+            ..Self::of(setting)
+        }
+    }
+
+    /// The status of a link of which nothing but its setting is known.
+    fn of(setting: &Setting) -> Self {
+        Self {
             link: setting.name.clone(),
             peer: setting.peer.clone(),
             interface: setting.interface.name().to_owned(),
@@ -184,7 +189,6 @@ impl Status {
             keying: keying(setting),
             suite: setting.device_settings.suite.name.to_owned(),
             encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
-            trouble: Some(format!("{error}{hint}")),
             ..Self::default()
         }
     }
@@ -225,7 +229,8 @@ pub(super) struct Seen {
     keys: u64,
     outlived: bool,
     trouble: Option<String>,
-    peer: Option<Sci>,
+    /// The channel that the peer had last.
+    pub(super) peer: Option<Sci>,
     /// A removal of keys has failed.
     pub(super) keys_stay: bool,
 }
@@ -243,11 +248,6 @@ impl Seen {
     pub(super) fn known(&self, answers: bool) -> (bool, bool, u64, u64, Option<String>) {
         let up = self.sends.is_some() && self.receives.is_some();
         (up, answers, self.keys, self.exchanges, self.trouble.clone())
-    }
-
-    /// The channel that the peer had last.
-    pub(super) fn last_peer(&self) -> Option<Sci> {
-        self.peer
     }
 
     pub(super) fn trouble(&mut self, said: &str) {
@@ -320,7 +320,7 @@ impl Seen {
                     end: "peer".to_owned(),
                     group: (!groups.is_empty()).then(|| groups.join(" or ")),
                     cipher: None,
-                    not_rekeyed: eap.authentication.not_rekeyed(),
+                    not_rekeyed: eap.authentication.not_rekeyed,
                 }
             }
             Keyer::Direct(_) | Keyer::Mka(_) => EapStatus {
@@ -352,17 +352,9 @@ impl Seen {
             })
         };
         Status {
-            link: setting.name.clone(),
-            peer: setting.peer.clone(),
-            interface: setting.interface.name().to_owned(),
-            port: setting.port.clone(),
-            device: setting.device.clone(),
             mtu,
-            keying: keying(setting),
             up: self.sends.is_some() && self.receives.is_some(),
             peer_answers: answers,
-            suite: setting.device_settings.suite.name.to_owned(),
-            encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
             sends: of(&self.sends),
             receives: of(&self.receives),
             exchange: self.exchange.as_ref().map(|exchange| exchange.shown(now)),
@@ -377,7 +369,7 @@ impl Seen {
                     Some(MkaStatus {
                         cak: cak.to_owned(),
                         ckn: mka.rotation.running().map(ToString::to_string),
-                        ckn_age_s: mka.rotation.given_at().map(age),
+                        ckn_age_s: mka.rotation.given.map(age),
                         process: mka.supplicant.id(),
                     })
                 }
@@ -397,6 +389,7 @@ impl Seen {
             outlived: self.outlived,
             counters: state.map(|state| state.counters),
             trouble: self.trouble.clone(),
+            ..Status::of(setting)
         }
     }
 }

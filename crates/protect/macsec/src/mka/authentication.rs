@@ -29,7 +29,8 @@ const SOON: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Authentication {
     terms: Terms,
-    running: Option<Instant>,
+    /// Since when wpa_supplicant runs.
+    pub running: Option<Instant>,
     in_use: InUse,
     /// Why the next key that is seen came about.
     cause: Cause,
@@ -39,7 +40,8 @@ pub struct Authentication {
     /// Since when no key is agreed on, and how long that may last.
     without: Instant,
     patience: Duration,
-    not_rekeyed: u64,
+    /// Number of authentications that ended well without another key.
+    pub not_rekeyed: u64,
 }
 
 impl Authentication {
@@ -63,20 +65,10 @@ impl Authentication {
         (self.running, self.start_at, self.cause) = (Some(since), None, Cause::Found);
     }
 
-    /// Since when wpa_supplicant runs.
-    pub const fn running(&self) -> Option<Instant> {
-        self.running
-    }
-
     /// When this end began to be authenticated, and when it begins anew.
     pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
         let ends = self.running.and_then(|since| since.checked_add(self.terms.rekey));
         (self.running, ends)
-    }
-
-    /// Number of authentications that ended well without another key.
-    pub const fn not_rekeyed(&self) -> u64 {
-        self.not_rekeyed
     }
 
     /// wpa_supplicant was started.
@@ -234,7 +226,7 @@ mod tests {
             ),
             "{orders:?}"
         );
-        assert_eq!(one.not_rekeyed(), 1);
+        assert_eq!(one.not_rekeyed, 1);
         one.started(late);
         assert_eq!(causes(&one.seen(Some(agreed(2)), late)), [Cause::Peer]);
         assert!(one.seen(Some(agreed(2)), late + Duration::from_secs(30)).is_empty());

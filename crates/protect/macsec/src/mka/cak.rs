@@ -51,7 +51,7 @@ pub struct Cak {
     /// Its name.
     pub ckn: Ckn,
     /// 32 or 64 hexadecimal digits, as wpa_supplicant reads it.
-    digits: Zeroizing<String>,
+    pub(crate) digits: Zeroizing<String>,
 }
 
 impl Cak {
@@ -66,11 +66,6 @@ impl Cak {
             ckn: Ckn::of(ckn),
             digits,
         }
-    }
-
-    /// 32 or 64 hexadecimal digits.
-    pub(crate) fn digits(&self) -> &str {
-        &self.digits
     }
 
     /// Reads `ckn = ...` and `cak = ...`, each in hexadecimal on a line of its own; lines that begin with `#` are remarks.
@@ -215,7 +210,7 @@ mod tests {
         write(TEXT, 0o600);
         let mut file = CakFile::new(&path);
         let cak = file.changed().unwrap().unwrap();
-        assert_eq!((cak.ckn.to_string().as_str(), cak.digits().len()), ("0a0b", 32));
+        assert_eq!((cak.ckn.to_string().as_str(), cak.digits.len()), ("0a0b", 32));
         assert!(!format!("{cak:?}").contains("0011"));
         assert_eq!(file.changed().unwrap(), None);
         write(&TEXT.replace("0A0b", "0a0b0c"), 0o600);

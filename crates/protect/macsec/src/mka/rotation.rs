@@ -46,13 +46,14 @@ pub struct Rotation {
     running: Option<(Ckn, Instant)>,
     /// Time at which the exchange or the file gave the CAK. A restart of wpa_supplicant does not
     /// change it.
-    given: Option<Instant>,
+    pub given: Option<Instant>,
     in_use: InUse,
     /// Why the next key that is seen came about.
     cause: Cause,
     wanted: Option<Cause>,
     renewing: Option<Instant>,
-    connected: bool,
+    /// Returns true if the peer answers, as far as is known.
+    pub connected: bool,
     start_at: Option<Instant>,
     /// CAKs come from a file: a late one is reported, and its keys do not end.
     of_file: bool,
@@ -110,11 +111,6 @@ impl Rotation {
     /// The name of the CAK that wpa_supplicant runs under.
     pub fn running(&self) -> Option<&Ckn> {
         self.running.as_ref().map(|(ckn, _)| ckn)
-    }
-
-    /// Time at which the CAK was given.
-    pub const fn given_at(&self) -> Option<Instant> {
-        self.given
     }
 
     /// MKA offer to the peer: the CAK may stay if both offer the same. Empty if this end wants
@@ -186,12 +182,6 @@ impl Rotation {
     /// The peer of EAP answers whenever it is asked: there is no connection to it.
     pub fn answers(&mut self) {
         self.connected = true;
-    }
-
-    /// Returns true if the peer answers, as far as is known.
-    #[must_use]
-    pub const fn is_connected(&self) -> bool {
-        self.connected
     }
 
     /// The peer asks for another CAK.
@@ -434,7 +424,7 @@ mod tests {
             ),
             "{outlived:?}"
         );
-        assert_eq!((one.offer().as_str(), one.is_connected()), ("", false));
+        assert_eq!((one.offer().as_str(), one.connected), ("", false));
         assert!(one.seen(None, now + Duration::from_secs(200)).is_empty());
         // The same where the key server gives another key each minute, and at a successor.
         let mut successor = rotation(Direction::FromServer);

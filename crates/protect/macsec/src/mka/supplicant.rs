@@ -245,9 +245,9 @@ impl Supplicant {
             let knows = |name: &str| self.library.as_ref().is_some_and(|library| library.knows(name));
             // Once an exception has ended, nothing may be left: then there is no way to
             // authenticate.
-            let (text, groups) = peer.openssl(&knows).ok_or_else(|| Error::Supplicant {
-                said: "its OpenSSL has nothing that the policy admits today".to_owned(),
-            })?;
+            let (text, groups) = peer
+                .openssl(&knows)
+                .ok_or_else(|| Error::Supplicant("its OpenSSL has nothing that the policy admits today".to_owned()))?;
             fs::write(&place, text).map_err(io("writing", &place))?;
             self.groups = groups;
             program = program.environment("OPENSSL_CONF", place);
@@ -258,11 +258,11 @@ impl Supplicant {
             .argument("-f")
             .argument(&log)
             .text(&configuration)?;
-        let daemon = program.daemonize(&pid, START).map_err(|error| Error::Supplicant {
-            said: match last_words(&log) {
+        let daemon = program.daemonize(&pid, START).map_err(|error| {
+            Error::Supplicant(match last_words(&log) {
                 said if said.is_empty() => error.to_string(),
                 said => said,
-            },
+            })
         })?;
         let running = Running {
             daemon,
@@ -387,7 +387,7 @@ fn configuration(settings: &Settings, role: Role, by: KeyedBy<'_>) -> Zeroizing<
     match by {
         KeyedBy::Cak(cak) => {
             line(&[" mka_ckn=", &cak.ckn.to_string()]);
-            line(&[" mka_cak=", cak.digits()]);
+            line(&[" mka_cak=", &cak.digits]);
         }
         KeyedBy::Eap(peer) => peer.network(&mut line),
     }

@@ -139,13 +139,13 @@ impl Link {
             match order {
                 Order::Send(message) => self.messages.push_back((self.now + MILLISECOND, 1 - end, message)),
                 Order::InstallReceive { an, sak } => drop(kernel.receive.insert(an, sak)),
-                Order::RemoveReceive { an } => drop(kernel.receive.remove(&an)),
+                Order::RemoveReceive(an) => drop(kernel.receive.remove(&an)),
                 Order::InstallTransmit { an, sak } => {
                     assert_ne!(kernel.encoding.filter(|an| kernel.transmit.contains_key(an)), Some(an));
                     kernel.transmit.insert(an, sak);
                 }
-                Order::TransmitWith { an } => kernel.encoding = Some(an),
-                Order::RemoveTransmit { an } => {
+                Order::TransmitWith(an) => kernel.encoding = Some(an),
+                Order::RemoveTransmit(an) => {
                     assert_ne!(kernel.encoding, Some(an), "the key that is sent with is removed");
                     kernel.transmit.remove(&an);
                 }

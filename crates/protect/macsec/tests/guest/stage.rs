@@ -12,7 +12,7 @@ use bartizan_host::{Namespace, Program};
 use bartizan_ledger::{Event, Ledger, Reader};
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::{self, Control, Question};
-use bartizan_macsec::kernel::{Interface, SecY};
+use bartizan_macsec::kernel::{SecY, interface};
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Reason};
 use bartizan_testing::RootPrograms as _;
@@ -245,7 +245,7 @@ impl Stage {
     /// The device of an end, as the kernel has it.
     pub(crate) fn secy(&self, end: usize) -> SecY {
         let open = || {
-            SecY::open(DEVICE, &Interface::of(PORT).expect("a port"))
+            SecY::open(DEVICE, &interface(PORT).expect("a port"))
                 .expect("a device")
                 .expect("it is there")
         };

@@ -16,7 +16,7 @@ use super::issue::Order;
 use super::{Authority, Issued};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Origin, Records, Role, State, Stored};
-use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
+use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, Name, NfType, Profile, PublicKey, Serial};
 
 /// Octets of a secret: it cannot be guessed, with or without a recording of a message that it
 /// protects.
@@ -40,8 +40,8 @@ pub struct Invite {
     pub profile: Profile,
     /// Days that the certificate is valid.
     pub days: u32,
-    /// Permission of a validity longer than a year.
-    pub long_life: LongLife,
+    /// True if it may be valid for longer than a year.
+    pub long_life: bool,
     /// True if a classical key is certified by an authority whose own key is quantum-safe.
     pub classical: bool,
     /// Time that the invitation is open.
@@ -186,7 +186,7 @@ impl Authority {
             functions: lines(&mut invite.functions.iter().map(|function| function.as_str().to_owned())),
             profile: invite.profile.name().to_owned(),
             days: invite.days,
-            long_life: invite.long_life == LongLife::Allow,
+            long_life: invite.long_life,
             classical: invite.classical,
             created: whole_seconds(now)?,
             expires: whole_seconds(expires)?,
@@ -219,7 +219,7 @@ impl Authority {
         now: SystemTime,
     ) -> Result<Option<Invitation>, Error> {
         let mut found = Vec::new();
-        for name in shown.names() {
+        for name in &shown.names {
             found.extend(self.records.of_vendor(name)?);
         }
         // The newest of all names is taken.
@@ -325,7 +325,7 @@ impl Authority {
             functions: all(old.certificate.functions().iter().map(String::as_str))?,
             profile: old.certificate.profile(),
             days: u32::try_from(days).unwrap_or(u32::MAX),
-            long_life: LongLife::Allow,
+            long_life: true,
         };
         let order = Order {
             replaces: Some(old.serial),
@@ -370,7 +370,7 @@ struct Granted {
     functions: Vec<NfType>,
     profile: Profile,
     days: u32,
-    long_life: LongLife,
+    long_life: bool,
 }
 
 impl Granted {
@@ -381,11 +381,7 @@ impl Granted {
             functions: all(stored.functions.lines())?,
             profile: stored.profile.parse()?,
             days: stored.days,
-            long_life: if stored.long_life {
-                LongLife::Allow
-            } else {
-                LongLife::Refuse
-            },
+            long_life: stored.long_life,
         })
     }
 

@@ -255,7 +255,7 @@ fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemT
     files::sync_directory(&partial)?;
     let complete = layout.complete();
     std::fs::rename(&partial, &complete).map_err(Error::file("rename the new authority to", &complete))?;
-    files::sync_directory(layout.dir())
+    files::sync_directory(&layout.dir)
 }
 
 pub(super) fn make_root(

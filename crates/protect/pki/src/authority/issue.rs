@@ -10,8 +10,8 @@ use crate::lifetime::{Validity, whole_seconds};
 use crate::profile::MOST_NF_TYPES;
 use crate::records::{self, Entry, Origin, Reason, Role, State};
 use crate::{
-    Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, Profile, PublicKey,
-    Serial, profile,
+    Algorithm, AlternativeName, Certificate, Error, Lifetime, Name, NfType, PrivateKey, Profile, PublicKey, Serial,
+    profile,
 };
 
 /// Most subject alternative names one certificate may carry.
@@ -32,8 +32,8 @@ pub struct Leaf {
     pub algorithm: Option<Algorithm>,
     /// Validity.
     pub lifetime: Lifetime,
-    /// Permission of a validity longer than a year.
-    pub long_life: LongLife,
+    /// True if it may be valid for longer than a year.
+    pub long_life: bool,
 }
 
 impl Leaf {
@@ -49,7 +49,7 @@ impl Leaf {
             profile: Profile::default(),
             algorithm: None,
             lifetime: Lifetime::Days(Self::DAYS),
-            long_life: LongLife::Refuse,
+            long_life: false,
         })
     }
 
@@ -101,7 +101,7 @@ pub(super) struct Order<'a> {
     pub(super) profile: Profile,
     pub(super) key: &'a PublicKey,
     pub(super) lifetime: Lifetime,
-    pub(super) long_life: LongLife,
+    pub(super) long_life: bool,
     pub(super) origin: Origin,
     pub(super) carries_key: bool,
     pub(super) replaces: Option<Serial>,

@@ -12,12 +12,17 @@ use crate::{Certificate, Error, Name, PrivateKey, Serial};
 /// An issued certificate with what its user needs next to it.
 #[derive(Debug)]
 pub struct Issued {
-    pub(super) name: String,
-    pub(super) serial: Serial,
-    pub(super) certificate: Certificate,
-    pub(super) between: Vec<Certificate>,
+    /// The name it was issued under.
+    pub name: String,
+    /// Its serial number.
+    pub serial: Serial,
+    /// The certificate itself.
+    pub certificate: Certificate,
+    /// The certificates above it, but for the root.
+    pub between: Vec<Certificate>,
     pub(super) trusted: Trusted,
-    pub(super) key: Option<PrivateKey>,
+    /// The private key; none where the requester has it.
+    pub key: Option<PrivateKey>,
     pub(super) foreign: Foreign,
 }
 
@@ -34,7 +39,7 @@ pub(super) enum Foreign {
 #[derive(Debug, Clone)]
 pub(crate) struct Trusted {
     /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
-    roots: Vec<Certificate>,
+    pub(crate) roots: Vec<Certificate>,
     /// Those that were given before.
     retired: Vec<Certificate>,
 }
@@ -59,10 +64,6 @@ impl Trusted {
             roots,
             retired: Vec::new(),
         }
-    }
-
-    pub(crate) fn roots(&self) -> &[Certificate] {
-        &self.roots
     }
 
     /// PEM.
@@ -146,29 +147,9 @@ impl Issued {
         }
     }
 
-    /// The name it was issued under.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its serial number.
-    pub fn serial(&self) -> Serial {
-        self.serial
-    }
-
-    /// The certificate itself.
-    pub fn certificate(&self) -> &Certificate {
-        &self.certificate
-    }
-
-    /// The certificates above it, but for the root.
-    pub fn between(&self) -> &[Certificate] {
-        &self.between
-    }
-
     /// The roots that relying parties are given, the one that signs first.
     pub fn roots(&self) -> &[Certificate] {
-        self.trusted.roots()
+        &self.trusted.roots
     }
 
     /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
@@ -179,11 +160,6 @@ impl Issued {
     /// The private key, PEM; none where the requester has it.
     pub fn key_pem(&self) -> Option<Zeroizing<String>> {
         self.key.as_ref().map(PrivateKey::to_pem)
-    }
-
-    /// The private key; none where the requester has it.
-    pub fn key(&self) -> Option<&PrivateKey> {
-        self.key.as_ref()
     }
 
     /// The roots that relying parties are given, PEM.

@@ -110,7 +110,7 @@ pub(super) fn is_elsewhere(error: &Error) -> bool {
         error,
         Error::KeyOffline(_)
             | Error::Token {
-                fault: TokenFault::NoToken { .. },
+                fault: TokenFault::NoToken(_),
                 ..
             }
     )

@@ -17,7 +17,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// The directory of an authority.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
 }
 
 /// The right to write in an authority's directory; the kernel takes it back when the process ends, however it ends.
@@ -50,10 +50,6 @@ pub(crate) enum Wholeness {
 impl Layout {
     pub(crate) fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     pub(crate) fn records(&self) -> PathBuf {

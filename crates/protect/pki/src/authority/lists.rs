@@ -100,7 +100,7 @@ impl Authority {
 
     /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the newest issuer first.
     pub fn crl(&self) -> Result<String, Error> {
-        Ok(self.published()?.lists_pem().to_owned())
+        Ok(self.published()?.lists_pem.to_owned())
     }
 
     /// The newest revocation list of each issuer.

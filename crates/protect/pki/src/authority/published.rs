@@ -9,9 +9,14 @@ use crate::{Certificate, Error};
 /// The authority's own certificates and its newest revocation lists.
 #[derive(Debug, Clone)]
 pub struct Published {
-    certificates: Vec<Certificate>,
-    roots_pem: String,
-    lists_pem: String,
+    /// The authority's certificates: the intermediate that issues first, roots last.
+    pub certificates: Vec<Certificate>,
+    /// The roots for relying parties, PEM: the one that signs first.
+    pub roots_pem: String,
+    /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the
+    /// newest issuer first. The certificates of intermediates follow, by which relying parties
+    /// recognise the next lists.
+    pub lists_pem: String,
     lists: Vec<PublishedList>,
 }
 
@@ -50,27 +55,10 @@ impl Published {
         }
         Ok(Self {
             roots_pem: trusted.pem(),
-            certificates: issuing.into_iter().chain(trusted.roots().iter().cloned()).collect(),
+            certificates: issuing.into_iter().chain(trusted.roots.iter().cloned()).collect(),
             lists_pem: lists_pem + &issuers,
             lists,
         })
-    }
-
-    /// The authority's certificates: the intermediate that issues first, roots last.
-    pub fn certificates(&self) -> &[Certificate] {
-        &self.certificates
-    }
-
-    /// The roots for relying parties, PEM: the one that signs first.
-    pub fn roots_pem(&self) -> &str {
-        &self.roots_pem
-    }
-
-    /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the
-    /// newest issuer first. The certificates of intermediates follow, by which relying parties
-    /// recognise the next lists.
-    pub fn lists_pem(&self) -> &str {
-        &self.lists_pem
     }
 
     /// The newest revocation list of an issuer, DER, as at a distribution point. `issuer` is the

@@ -5,39 +5,21 @@ use std::time::SystemTime;
 use super::issue::Order;
 use super::{Authority, Destination, Issued, deliver};
 use crate::records::{Entry, Origin, Reason, Role};
-use crate::{AlternativeName, Error, Lifetime, LongLife, NfType, PrivateKey};
+use crate::{AlternativeName, Error, Lifetime, NfType, PrivateKey};
 
 /// Parameters of a renewal.
 #[derive(Debug, Clone)]
 pub struct Renewal {
-    /// The key that the new certificate is for.
-    pub key: RenewalKey,
-    /// Fate of the old certificate.
-    pub previous: Previous,
+    /// True if the new certificate is for the key of the old one, which its holder keeps; else it is
+    /// for a fresh one of the same kind, where the authority made the old one.
+    pub same_key: bool,
+    /// True if the old certificate is revoked as superseded once the new one's files are written;
+    /// else both can be in use during a change.
+    pub revoke_previous: bool,
     /// Validity of the new certificate.
     pub lifetime: Lifetime,
-    /// Permission of a validity longer than a year.
-    pub long_life: LongLife,
-}
-
-/// The key of a renewed certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RenewalKey {
-    /// A fresh one of the same kind; only for certificates whose key was made by the authority.
-    #[default]
-    New,
-    /// The one the old certificate certifies, which its holder keeps.
-    Same,
-}
-
-/// Fate of a renewed certificate's predecessor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Previous {
-    /// It stays valid until its end, so that both can be in use during a change.
-    #[default]
-    Keep,
-    /// It is revoked as superseded once the new one's files are written.
-    Revoke,
+    /// True if it may be valid for longer than a year.
+    pub long_life: bool,
 }
 
 impl Authority {
@@ -62,7 +44,7 @@ impl Authority {
         if old.revoked.is_some() {
             return Err(unsuitable("it is revoked; issue a new one"));
         }
-        if old.origin == Origin::Request && renewal.key == RenewalKey::New {
+        if old.origin == Origin::Request && !renewal.same_key {
             return Err(unsuitable(
                 "its key is the requester's; sign a new request, or keep the key",
             ));
@@ -79,9 +61,9 @@ impl Authority {
             .iter()
             .map(|function| function.parse())
             .collect::<Result<_, _>>()?;
-        let key = match renewal.key {
-            RenewalKey::New => Some(PrivateKey::generate(old.certificate.algorithm())?),
-            RenewalKey::Same => None,
+        let key = match renewal.same_key {
+            false => Some(PrivateKey::generate(old.certificate.algorithm())?),
+            true => None,
         };
         let order = Order {
             name: &old.name,
@@ -106,7 +88,7 @@ impl Authority {
                 self.record_and_deliver(entry, &issued, destination, now)?;
             }
         }
-        if renewal.previous == Previous::Revoke {
+        if renewal.revoke_previous {
             self.revoke_entry(old, Reason::Superseded, now)?;
         }
         self.keep_list_fresh(now)?;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::issue::Order;
 use super::{Authority, Destination, Issued, deliver};
 use crate::records::Origin;
-use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, Profile, SigningRequest};
+use crate::{AlternativeName, Error, Lifetime, Name, NfType, Profile, SigningRequest};
 
 /// Contents of the certificate for a request.
 #[derive(Debug, Clone)]
@@ -14,27 +14,17 @@ pub struct Signing {
     pub name: Name,
     /// Subject alternative names given by the authority's user.
     pub names: Vec<AlternativeName>,
-    /// Use of the request's own names.
-    pub requested: RequestedNames,
+    /// True if the request's own names are taken too: one that cannot stand in a certificate refuses
+    /// the request. No other extension of a request is ever taken.
+    pub accept_names: bool,
     /// Types of the network function (RFC 9310).
     pub functions: Vec<NfType>,
     /// Profile of the certificate.
     pub profile: Profile,
     /// Validity.
     pub lifetime: Lifetime,
-    /// Permission of a validity longer than a year.
-    pub long_life: LongLife,
-}
-
-/// Use of the subject alternative names in a request. No other extension of a request is ever
-/// taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RequestedNames {
-    /// They are left out.
-    #[default]
-    Ignore,
-    /// They are taken; one that cannot stand in a certificate refuses the request.
-    Accept,
+    /// True if it may be valid for longer than a year.
+    pub long_life: bool,
 }
 
 impl Authority {
@@ -64,7 +54,7 @@ impl Authority {
         now: SystemTime,
     ) -> Result<Issued, Error> {
         let mut names = signing.names.clone();
-        if signing.requested == RequestedNames::Accept {
+        if signing.accept_names {
             if let Some(reason) = request.unusable_names().first() {
                 return Err(Error::Request(format!("a name in it cannot be certified: {reason}")));
             }

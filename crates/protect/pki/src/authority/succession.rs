@@ -33,20 +33,11 @@ pub struct Successor {
     pub algorithm: Option<Algorithm>,
     /// Source of its key.
     pub key: KeySource,
-    /// Permission of a key in a file, where the one of before is in a token.
-    pub out_of_token: OutOfToken,
+    /// True if its key may be in a file where the one of before is in a token: the operator might not
+    /// notice.
+    pub out_of_token: bool,
     /// Its validity.
     pub lifetime: Lifetime,
-}
-
-/// Permission of a key in a file in the place of one in a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OutOfToken {
-    /// It is refused: the operator would not notice.
-    #[default]
-    Refuse,
-    /// It may.
-    Allow,
 }
 
 /// Permission of a step that leaves some relying parties behind.
@@ -105,7 +96,7 @@ impl Authority {
         made.entry.replaces = Some(self.root.serial);
         let by_old = self.new_with_old(&made)?;
         init::write(&stage, &made, self.secrets.passphrase.as_ref())?;
-        files::sync_directory(stage.dir())?;
+        files::sync_directory(&stage.dir)?;
         let transaction = self.records.begin()?;
         records::insert(&transaction, &made.entry)?;
         records::set_phase(&transaction, made.entry.serial, Phase::Next, created)?;
@@ -205,8 +196,8 @@ impl Authority {
         }
         match crate::key::read_file(&path)? {
             Some(text) if key::uri_in(&text).is_some() => match next.out_of_token {
-                OutOfToken::Refuse => Err(Error::OutOfToken(path)),
-                OutOfToken::Allow => Ok(()),
+                false => Err(Error::OutOfToken(path)),
+                true => Ok(()),
             },
             // It asks for the passphrase, and whether that is the right one.
             Some(_) => self.key_of(old).map(drop),
@@ -228,7 +219,7 @@ impl Authority {
         let mut made = init::make_intermediate(key, next.lifetime, root, &self.issuance, created, now)?;
         made.entry.replaces = Some(old.serial);
         init::write(stage, &made, self.secrets.passphrase.as_ref())?;
-        files::sync_directory(stage.dir())?;
+        files::sync_directory(&stage.dir)?;
         Ok(made)
     }
 
@@ -291,7 +282,7 @@ fn in_use_at(all: &[Entry], now: SystemTime, like: impl Fn(usize, &Entry) -> boo
 /// for the URI of a key that a token may have made, which the next attempt looks for.
 pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
     let stage = Layout::new(&layout.succession());
-    if !stage.dir().exists() {
+    if !stage.dir.exists() {
         return Ok(());
     }
     for role in [Role::Root, Role::Intermediate] {
@@ -309,12 +300,12 @@ pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
         if from.exists() {
             fs::rename(&from, &to).map_err(Error::file("rename a new key to", &to))?;
         }
-        files::sync_directory(layout.dir())?;
+        files::sync_directory(&layout.dir)?;
         files::remove(&stage.certificate(role))?;
     }
     let mut is_empty = true;
-    for entry in fs::read_dir(stage.dir()).map_err(Error::file("look into", stage.dir()))? {
-        let path = entry.map_err(Error::file("look into", stage.dir()))?.path();
+    for entry in fs::read_dir(&stage.dir).map_err(Error::file("look into", &stage.dir))? {
+        let path = entry.map_err(Error::file("look into", &stage.dir))?.path();
         let is_key = [Role::Root, Role::Intermediate]
             .map(|role| stage.key(role))
             .contains(&path);
@@ -325,7 +316,7 @@ pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
         }
     }
     if is_empty {
-        fs::remove_dir(stage.dir()).map_err(Error::file("remove directory", stage.dir()))?;
+        fs::remove_dir(&stage.dir).map_err(Error::file("remove directory", &stage.dir))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::*;
 use crate::records::{Reason, State};
 use crate::{
-    AlternativeName, Lifetime, LongLife, Name, Passphrase, PrivateKey, Profile, Register, Serial, SigningRequest, files,
+    AlternativeName, Lifetime, Name, Passphrase, PrivateKey, Profile, Register, Serial, SigningRequest, files,
 };
 
 mod enrolling;
@@ -42,10 +42,10 @@ fn leaf(name: &str) -> Leaf {
 
 fn renewal() -> Renewal {
     Renewal {
-        key: RenewalKey::New,
-        previous: Previous::Keep,
+        same_key: false,
+        revoke_previous: false,
         lifetime: Lifetime::Days(90),
-        long_life: LongLife::Refuse,
+        long_life: false,
     }
 }
 
@@ -57,11 +57,11 @@ fn request(name: &str) -> (SigningRequest, Signing) {
     let signing = Signing {
         name: name.parse::<Name>().unwrap(),
         names: vec![AlternativeName::dns(&format!("{name}.5gc")).unwrap()],
-        requested: RequestedNames::Ignore,
+        accept_names: false,
         profile: Profile::default(),
         functions: Vec::new(),
         lifetime: Lifetime::Days(30),
-        long_life: LongLife::Refuse,
+        long_life: false,
     };
     (SigningRequest::read(der.der()).unwrap(), signing)
 }
@@ -115,7 +115,7 @@ fn pending(authority: &mut Authority, out: &Destination) -> (Entry, PrivateKey) 
         profile: Profile::default(),
         key: key.public_key(),
         lifetime: leaf.lifetime,
-        long_life: LongLife::Refuse,
+        long_life: false,
         origin: crate::Origin::Generated,
         carries_key: true,
         replaces: None,
@@ -127,7 +127,7 @@ fn pending(authority: &mut Authority, out: &Destination) -> (Entry, PrivateKey) 
 }
 
 fn reopen(authority: Authority) -> Authority {
-    let path: PathBuf = authority.layout.dir().to_owned();
+    let path: PathBuf = authority.layout.dir.to_owned();
     drop(authority);
     Authority::open(&path, None, now() + DAY).unwrap()
 }

@@ -11,12 +11,18 @@ use crate::{Certificate, Error, Serial};
 /// The authority's record of a certificate.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    pub(crate) serial: Serial,
-    pub(crate) role: Role,
-    pub(crate) issuer: Serial,
-    pub(crate) name: String,
-    pub(crate) origin: Origin,
-    pub(crate) state: State,
+    /// Its serial number.
+    pub serial: Serial,
+    /// Role of its holder.
+    pub role: Role,
+    /// Serial number of its issuer's certificate; its own for the root.
+    pub issuer: Serial,
+    /// The name it was issued under.
+    pub name: String,
+    /// Origin of its key.
+    pub origin: Origin,
+    /// Its state.
+    pub state: State,
     pub(crate) created: OffsetDateTime,
     pub(crate) revoked: Option<OffsetDateTime>,
     pub(crate) reason: Option<Reason>,
@@ -24,41 +30,13 @@ pub struct Entry {
     pub(crate) destination: Option<String>,
     /// True if its key is delivered with it: without the key it is worth nothing then.
     pub(crate) carries_key: bool,
-    pub(crate) replaces: Option<Serial>,
-    pub(crate) certificate: Certificate,
+    /// The certificate it took the place of.
+    pub replaces: Option<Serial>,
+    /// The certificate itself.
+    pub certificate: Certificate,
 }
 
 impl Entry {
-    /// Its serial number.
-    pub fn serial(&self) -> Serial {
-        self.serial
-    }
-
-    /// Role of its holder.
-    pub fn role(&self) -> Role {
-        self.role
-    }
-
-    /// Serial number of its issuer's certificate; its own for the root.
-    pub fn issuer(&self) -> Serial {
-        self.issuer
-    }
-
-    /// The name it was issued under.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Origin of its key.
-    pub fn origin(&self) -> Origin {
-        self.origin
-    }
-
-    /// Its state.
-    pub fn state(&self) -> State {
-        self.state
-    }
-
     /// When it was issued.
     pub fn created(&self) -> SystemTime {
         self.created.into()
@@ -67,16 +45,6 @@ impl Entry {
     /// When and why it was revoked.
     pub fn revocation(&self) -> Option<(SystemTime, Reason)> {
         Some((self.revoked?.into(), self.reason?))
-    }
-
-    /// The certificate it took the place of.
-    pub fn replaces(&self) -> Option<Serial> {
-        self.replaces
-    }
-
-    /// The certificate itself.
-    pub fn certificate(&self) -> &Certificate {
-        &self.certificate
     }
 
     /// True where it may be used at `now`: issued, begun, not ended.

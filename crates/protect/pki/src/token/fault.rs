@@ -18,41 +18,23 @@ pub enum TokenFault {
         reason: String,
     },
     /// No token has these attributes.
-    #[error("no such token; present: {}", listed(.present))]
-    NoToken {
-        /// Labels of those that are there.
-        present: Vec<String>,
-    },
+    #[error("no such token; present: {}", listed(.0))]
+    NoToken(Vec<String>),
     /// Several tokens have these attributes.
-    #[error("several tokens fit: {}", listed(.present))]
-    SeveralTokens {
-        /// Their labels and serial numbers.
-        present: Vec<String>,
-    },
+    #[error("several tokens fit: {}", listed(.0))]
+    SeveralTokens(Vec<String>),
     /// The token wants its PIN and none was given.
-    #[error("token {token} needs its PIN, and none was given")]
-    PinNeeded {
-        /// Label of the token.
-        token: String,
-    },
+    #[error("token {0} needs its PIN, and none was given")]
+    PinNeeded(String),
     /// The token refuses the PIN.
-    #[error("token {token}: wrong PIN")]
-    WrongPin {
-        /// Label of the token.
-        token: String,
-    },
+    #[error("token {0}: wrong PIN")]
+    WrongPin(String),
     /// The PIN is locked after too many attempts.
-    #[error("token {token}: its PIN is locked")]
-    PinLocked {
-        /// Label of the token.
-        token: String,
-    },
+    #[error("token {0}: its PIN is locked")]
+    PinLocked(String),
     /// One more wrong PIN would lock the token.
-    #[error("token {token} reports that one more wrong PIN locks it: the PIN was not tried")]
-    LastAttempt {
-        /// Label of the token.
-        token: String,
-    },
+    #[error("token {0} reports that one more wrong PIN locks it: the PIN was not tried")]
+    LastAttempt(String),
     /// No private key has these attributes.
     #[error("token {token} has no such private key; present: {}", listed(.present))]
     NoKey {
@@ -70,11 +52,8 @@ pub enum TokenFault {
         ids: Vec<String>,
     },
     /// A key was to be made and there is one.
-    #[error("token {token} has a private key of this name already")]
-    KeyExists {
-        /// Label of the token.
-        token: String,
-    },
+    #[error("token {0} has a private key of this name already")]
+    KeyExists(String),
     /// A key is to be made of which nothing but its CKA_ID is given.
     #[error("a key that is made needs a label: give object")]
     NoLabel,

@@ -111,7 +111,7 @@ impl TokenKey {
         }
         let open = Open::of(&self.uri, self.pin.as_ref()).inspect_err(|error| {
             if let Error::Token { fault, .. } = error
-                && matches!(fault, TokenFault::WrongPin { .. } | TokenFault::PinLocked { .. })
+                && matches!(fault, TokenFault::WrongPin(_) | TokenFault::PinLocked(_))
             {
                 *state = State::Refused(fault.clone());
             }

@@ -289,7 +289,7 @@ pub(super) fn refused(refused: Refused) -> Error {
         None => "changing this host's routing".to_owned(),
     };
     Error::Host(match refused.source.raw_os_error() {
-        Some(libc::EPERM) => Host::NotPermitted { action },
+        Some(libc::EPERM) => Host::NotPermitted(action),
         _ => Host::Io {
             action,
             source: refused.source,

@@ -51,7 +51,7 @@ pub(crate) fn in_effect(
 
 /// The node's certificates, and whether handshakes show them from now on.
 fn certificates(endpoint: &Endpoint) -> Vec<Value> {
-    let in_use: Vec<_> = endpoint.in_use().map(OwnCertificate::place).collect();
+    let in_use: Vec<_> = endpoint.in_use().map(|own| own.place.as_str()).collect();
     let shown = |own: &OwnCertificate| {
         let leaf = own.chain().first();
         let (begins, ends) = own.validity();
@@ -61,7 +61,7 @@ fn certificates(endpoint: &Endpoint) -> Vec<Value> {
             "signature": own.scheme().to_string(),
             "not_before": moment(begins),
             "not_after": moment(ends),
-            "in_use": in_use.contains(&own.place()),
+            "in_use": in_use.contains(&own.place.as_str()),
         })
     };
     endpoint.credentials().own().iter().map(shown).collect()

@@ -30,11 +30,11 @@ use crate::shared::Shared;
 /// A running sidecar as its admin port sees it.
 #[derive(Debug)]
 pub(crate) struct State {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     pools: Mutex<Vec<Arc<Occupancy>>>,
     warm_pools: Mutex<Vec<Arc<dyn Kept>>>,
     listening: AtomicBool,
-    rules: Arc<Rules>,
+    pub(crate) rules: Arc<Rules>,
     /// Configuration in effect, for people to look at.
     config: Mutex<Value>,
     /// Cause for which files that have changed are not in effect.
@@ -52,14 +52,6 @@ impl State {
             config: Mutex::default(),
             not_applied: Mutex::default(),
         }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    pub(crate) fn rules(&self) -> &Arc<Rules> {
-        &self.rules
     }
 
     pub(crate) fn add_pool(&self, pool: &Arc<Occupancy>) {

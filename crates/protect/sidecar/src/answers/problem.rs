@@ -17,7 +17,7 @@ const MEDIA_TYPE: &str = "application/problem+json";
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize, PartialEq))]
 pub(crate) struct Problem {
-    status: u16,
+    pub(crate) status: u16,
     title: String,
     detail: String,
     cause: String,
@@ -42,10 +42,6 @@ impl Problem {
     pub(crate) fn body(&self) -> Bytes {
         // Numbers and text always serialise.
         serde_json::to_vec(self).map_or_else(|_| Bytes::new(), Bytes::from)
-    }
-
-    pub(crate) fn status(&self) -> u16 {
-        self.status
     }
 
     /// The head of an HTTP/2 response with `length` bytes of body. `node` is who answers in the place of the producer.

@@ -55,7 +55,7 @@ impl Channel {
     /// Makes it ready for another thread.
     pub(crate) fn detach(self) -> io::Result<Detached> {
         // A copy of the descriptor: the stream is taken from its event loop where it is dropped, in `attach`.
-        let socket = self.tls.get_ref().0.socket().as_fd().try_clone_to_owned()?;
+        let socket = self.tls.get_ref().0.io.as_fd().try_clone_to_owned()?;
         Ok(Detached {
             channel: self,
             socket: socket.into(),

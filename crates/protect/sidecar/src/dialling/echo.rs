@@ -71,7 +71,7 @@ pub async fn echo(deployment: &Deployment, node: &str) -> Result<Vec<Echoed>, Er
     let endpoint = Arc::new(Endpoint::new(credentials, bartizan_tls::peers(deployment, name))?);
     let upstreams = Upstreams::of(deployment, name, None);
     let mut echoed = Vec::new();
-    for some in upstreams.all().chunks(AT_ONCE) {
+    for some in upstreams.upstreams.chunks(AT_ONCE) {
         let mut under_way = JoinSet::new();
         for upstream in some {
             let (endpoint, upstream) = (Arc::clone(&endpoint), upstream.clone());

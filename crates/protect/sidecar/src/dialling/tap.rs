@@ -23,7 +23,7 @@ const DUMMY: &[u8] = &[20, 3, 3, 0, 1, 1];
 /// it would cost both ends a system call or two and the server a turn for nothing.
 #[derive(Debug)]
 pub(crate) struct Tap<IO> {
-    io: IO,
+    pub(crate) io: IO,
     /// Set until the handshake has ended.
     watch: Option<Watch>,
     shaking: bool,
@@ -51,10 +51,6 @@ impl<IO> Tap<IO> {
     pub(crate) fn handshake_ended(&mut self) {
         self.watch = None;
         self.shaking = false;
-    }
-
-    pub(crate) const fn socket(&self) -> &IO {
-        &self.io
     }
 
     /// Goes on with the same connection by another handle of its socket.

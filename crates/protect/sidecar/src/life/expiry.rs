@@ -33,7 +33,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
         let endpoint = shared.endpoint.endpoint();
         let now = SystemTime::now();
         for own in endpoint.in_use() {
-            let of_file = reported.entry(own.place().to_owned()).or_default();
+            let of_file = reported.entry(own.place.to_owned()).or_default();
             of_file.look(own, now);
         }
         drop(endpoint);
@@ -44,7 +44,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
 
 impl Reported {
     fn look(&mut self, own: &OwnCertificate, now: SystemTime) {
-        let (file, end) = (own.place(), own.not_after());
+        let (file, end) = (&own.place, own.not_after());
         let crossed = crossed(end, now).map(|days| (end, days));
         if let Some((_, days)) = crossed
             && self.warned != crossed

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Path;
 use bartizan_ledger::Direction;
-use tokio::time::sleep;
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
@@ -25,8 +25,15 @@ struct Seen {
     dismissed: Option<Instant>,
 }
 
+/// Times of the looks for a bound of `idle`.
+pub(crate) fn ticks(idle: Duration) -> Interval {
+    let mut ticks = interval(every(idle));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
 /// Interval between two looks for a bound of `idle`.
-pub(crate) fn every(idle: Duration) -> Duration {
+fn every(idle: Duration) -> Duration {
     (idle / 8).clamp(AT_LEAST, AT_MOST)
 }
 

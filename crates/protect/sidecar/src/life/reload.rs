@@ -56,18 +56,18 @@ impl Running {
     /// Counts and shows a reload that failed, for this cause: the files hold something that is not
     /// in effect.
     pub fn not_applied(&self, cause: &str) {
-        self.state.shared().metrics.reloaded("refused");
+        self.state.shared.metrics.reloaded("refused");
         self.state.set_not_applied(Some(cause.to_owned()));
     }
 
     /// Counts a reload: the files and what is in effect agree.
     pub fn applied(&self) {
-        self.state.shared().metrics.reloaded("done");
+        self.state.shared.metrics.reloaded("done");
         self.state.set_not_applied(None);
     }
 
     fn put_in_effect(&self, prepared: Prepared) -> Reloaded {
-        let shared = self.state.shared();
+        let shared = &self.state.shared;
         // Before a peer that is new can begin an association.
         shared.set_patience(prepared.patience);
         shared.endpoint.replace(prepared.endpoint);
@@ -92,7 +92,7 @@ fn prepare(
     settings: Option<&Sidecar>,
     upstreams: &Upstreams,
 ) -> Result<Prepared, Error> {
-    let shared = state.shared();
+    let shared = &state.shared;
     let node = find(deployment, shared.node.as_str())?;
     let name = node.name.as_str();
     let no_sidecar = || Error::no_sidecar(node);

@@ -35,7 +35,7 @@ pub(crate) async fn keep(state: Weak<State>) {
         let now = SystemTime::now();
         let today = day_of(now);
         let ended = |session: &Arc<Session>| session.ends <= now && !session.is_dismissed();
-        if today != day || last.elapsed() >= EVERY || state.shared().sessions.list().iter().any(ended) {
+        if today != day || last.elapsed() >= EVERY || state.shared.sessions.list().iter().any(ended) {
             all(&state).await;
             (last, day) = (Instant::now(), today);
         }
@@ -53,7 +53,7 @@ struct Ended {
 
 /// Judges every open connection.
 pub(crate) async fn all(state: &Arc<State>) {
-    let shared = state.shared();
+    let shared = &state.shared;
     let mut ended = BTreeMap::<(String, &'static str, Reason), Ended>::new();
     for (number, session) in shared.sessions.list().iter().enumerate() {
         if let Some(refusal) = judge(shared, session) {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use bartizan_server::contained;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_local, yield_now};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
-use crate::listening::admission::{Admission, Bound, Eviction, Slot};
+use crate::listening::admission::{Admission, Eviction, Slot};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
@@ -80,16 +80,8 @@ pub(crate) async fn accept_all(
 ) {
     let mut guard = shared.drain.guard();
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
-        let taken = admission.take(peer.ip());
-        let bound = match &taken {
-            Ok((_, _, met)) => *met,
-            Err(met) => Some(*met),
-        };
-        if let Some(bound) = bound.map(Bound::as_str) {
-            shared.metrics.limit_reached(bound);
-            tracing::debug!(listener = %listener_name, %peer, bound, "a connection is closed: too many are open");
-        }
-        let Ok((slot, eviction, _)) = taken else { return };
+        let place = admission.place(&shared, &listener_name, peer, "a connection is closed");
+        let Some((slot, eviction)) = place else { return };
         serve(Accepted {
             stream,
             peer,
@@ -99,8 +91,7 @@ pub(crate) async fn accept_all(
         });
     };
     let idle = shared.limits.idle;
-    let mut ticks = interval(idle::every(idle));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = idle::ticks(idle);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

@@ -1,7 +1,7 @@
 //! The connections a listener holds: a bounded number, of which pending ones are evicted first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -171,6 +171,24 @@ impl Admission {
             load: None,
         };
         Ok((slot, Eviction(eviction), met))
+    }
+
+    /// [`Self::take`] for a listener: the bound that is met is counted and logged, with what becomes
+    /// of the connection.
+    pub(crate) fn place(
+        self: &Arc<Self>,
+        shared: &Shared,
+        listener: &str,
+        peer: SocketAddr,
+        refused: &'static str,
+    ) -> Option<(Slot, Eviction)> {
+        let taken = self.take(peer.ip());
+        let bound = taken.as_ref().map_or_else(|met| Some(*met), |(.., met)| *met);
+        if let Some(bound) = bound.map(Bound::as_str) {
+            shared.metrics.limit_reached(bound);
+            tracing::debug!(listener, %peer, bound, "{refused}: too many are open");
+        }
+        taken.ok().map(|(slot, eviction, _)| (slot, eviction))
     }
 
     /// Evicts every connection that has been pending for this long, and gives their number.

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::dialling::warm::WarmPool;
 use crate::life::drain::Phase;
-use crate::listening::admission::{Admission, Bound};
+use crate::listening::admission::Admission;
 use crate::paths::sctp::{self, Carries, FunctionSocket};
 use crate::runtime::until::until;
 use crate::shared::Shared;
@@ -59,22 +59,13 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
                 continue;
             }
         };
-        let taken = admission.take(from.ip());
-        let bound = match &taken {
-            Ok((_, _, met)) => *met,
-            Err(met) => Some(*met),
-        };
-        if let Some(bound) = bound.map(Bound::as_str) {
-            shared.metrics.limit_reached(bound);
-            tracing::debug!(listener = %name, %from, bound, "an association is aborted: too many are open");
-        }
-        match taken {
-            Ok((slot, eviction, _)) => {
+        match admission.place(&shared, &name, from, "an association is aborted") {
+            Some((slot, eviction)) => {
                 let (shared, warm_pool) = (Arc::clone(&shared), Arc::clone(&warm_pool));
                 let served = sctp::outbound(shared, warm_pool, (socket, carriers.clone()), from, guard.clone(), slot);
                 spawn_local(contained(async move { until(served, eviction.now()).await }));
             }
-            Err(_) => socket.abort(),
+            None => socket.abort(),
         }
         yield_now().await;
     }

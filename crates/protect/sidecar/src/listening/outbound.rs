@@ -192,7 +192,7 @@ impl Routing {
     /// The peer of the connections, where it is known before the first request.
     fn peer(&self) -> &str {
         match self {
-            Self::To(route) => route.pool.peer(),
+            Self::To(route) => &route.pool.peer,
             Self::ByAuthority { .. } => "unknown",
         }
     }

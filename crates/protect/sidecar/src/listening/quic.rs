@@ -17,14 +17,14 @@ use bartizan_server::contained;
 use quinn::{Incoming, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{spawn_local, yield_now};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
 use crate::dialling::quic;
 use crate::dialling::turns::Late;
 use crate::error::Error;
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
-use crate::listening::admission::{Admission, Bound, Bounds, Slot, admit};
+use crate::listening::admission::{Admission, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::paths::sctp::{self, QuicStreams};
 use crate::runtime::until::until;
@@ -143,8 +143,7 @@ impl QuicListener {
         // Held by what may still be handed over.
         let (held, mut all_given) = mpsc::channel::<Infallible>(1);
         let longest = shared.limits.idle;
-        let mut ticks = interval(idle::every(longest));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = idle::ticks(longest);
         loop {
             let incoming = tokio::select! {
                 incoming = endpoint.accept() => incoming,
@@ -172,22 +171,13 @@ impl QuicListener {
                 continue;
             }
             let peer = incoming.remote_address();
-            let taken = admission.take(peer.ip());
-            let bound = match &taken {
-                Ok((_, _, met)) => *met,
-                Err(met) => Some(*met),
-            };
-            if let Some(bound) = bound.map(Bound::as_str) {
-                shared.metrics.limit_reached(bound);
-                tracing::debug!(listener = %self.name, %peer, bound, "a connection is closed: too many are open");
-            }
-            match taken {
-                Ok((slot, eviction, _)) => {
+            match admission.place(&shared, &self.name, peer, "a connection is closed") {
+                Some((slot, eviction)) => {
                     let held = held.clone();
                     let served = Rc::clone(&answering).serve(incoming, guard.clone(), slot, held);
                     spawn_local(contained(async move { until(served, eviction.now()).await }));
                 }
-                Err(_) => incoming.refuse(),
+                None => incoming.refuse(),
             }
             // One, and then the associations.
             yield_now().await;

@@ -38,7 +38,7 @@ impl Destinations {
     pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) -> Self {
         // Only TCP is led here.
         let upstreams_over_tcp = upstreams
-            .all()
+            .upstreams
             .iter()
             .filter(|upstream| path.carries(upstream.interface));
         let onward = upstreams_over_tcp.map(|upstream| {

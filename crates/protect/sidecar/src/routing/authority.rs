@@ -12,7 +12,7 @@ const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
     host: &'a str,
-    port: Option<u16>,
+    pub(crate) port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
@@ -75,10 +75,6 @@ impl<'a> Authority<'a> {
             Ok(address) => address.to_string(),
             Err(_) => self.host.strip_suffix('.').unwrap_or(self.host).to_ascii_lowercase(),
         }
-    }
-
-    pub(crate) fn port(&self) -> Option<u16> {
-        self.port
     }
 }
 
@@ -156,7 +152,7 @@ mod tests {
         fn no_text_panics_and_what_is_read_prints_back(text in "[\\[\\]a-f0-9.:x@/-]{0,40}|.{0,40}") {
             if let Some(authority) = Authority::parse(&text) {
                 let printed = authority.to_string();
-                prop_assert_eq!(Authority::parse(&printed).map(|again| (again.host(), again.port())), Some((authority.host(), authority.port())));
+                prop_assert_eq!(Authority::parse(&printed).map(|again| (again.host(), again.port)), Some((authority.host(), authority.port)));
             }
             let _ = of_api_root(&text);
         }
@@ -166,7 +162,7 @@ mod tests {
             let text = match port { Some(port) => format!("{host}:{port}"), None => host.clone() };
             let authority = Authority::parse(&text).unwrap();
             prop_assert_eq!(authority.host(), host);
-            prop_assert_eq!(authority.port(), port);
+            prop_assert_eq!(authority.port, port);
         }
     }
 }

@@ -34,7 +34,8 @@ impl Upstream {
 pub(crate) struct Upstreams {
     /// The interface they all belong to; none where they are of every interface.
     interface: Option<InterfaceKind>,
-    upstreams: Vec<Upstream>,
+    /// All of them.
+    pub(crate) upstreams: Vec<Upstream>,
     /// By host name or address as text, lower case: which upstreams it may mean.
     hosts: HashMap<String, Vec<Meant>>,
     /// By the address others know a function at: which upstream leads to it.
@@ -157,11 +158,6 @@ impl Upstreams {
         }
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> &[Upstream] {
-        &self.upstreams
-    }
-
     /// The first upstream of a node.
     pub(crate) fn to(&self, peer: &NodeName) -> Option<&Upstream> {
         self.upstreams.iter().find(|upstream| upstream.peer == *peer)
@@ -207,12 +203,12 @@ impl Upstreams {
             },
             None => NoUpstream::Unknown(target.to_string()),
         };
-        let address = host.parse().ok().zip(target.port());
+        let address = host.parse().ok().zip(target.port);
         if let Some(index) = address.and_then(|(ip, port)| self.services.get(&SocketAddr::new(ip, port))) {
             return self.upstreams.get(*index).ok_or_else(unknown);
         }
         let found = self.hosts.get(&host).ok_or_else(unknown)?;
-        let one = match target.port() {
+        let one = match target.port {
             Some(port) => by_port(found, port).or(match found.as_slice() {
                 [only] => Some(only),
                 _ => None,
@@ -464,7 +460,7 @@ interfaces:
             (at("10.0.0.2:8000"), at("10.0.0.2:8001")),
             (InterfaceKind::Sbi, InterfaceKind::O1)
         );
-        assert_eq!(all.all().len(), 3);
+        assert_eq!(all.upstreams.len(), 3);
         let unjoined = "no SBI interface with a sidecar leads there from this node";
         assert_eq!(
             find(&sbi, "smo").unwrap_err().to_string(),

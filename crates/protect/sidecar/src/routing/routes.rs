@@ -41,7 +41,7 @@ impl<'a> Routes<'a> {
             let shared = &self.worker.shared;
             let pool = Pool::new(self.worker, Target::Peer(upstream.clone()));
             self.worker.add(&pool);
-            self.state.add_pool(pool.occupancy());
+            self.state.add_pool(&pool.occupancy);
             let (consumer, producer) = (shared.node.as_str(), upstream.peer.as_str());
             let requests = Requests::new(&shared.metrics, Side::Outbound, consumer, producer);
             Route {

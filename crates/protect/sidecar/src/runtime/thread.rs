@@ -12,16 +12,12 @@ use crate::error::Error;
 /// A thread with an event loop of its own. It ends when this is dropped, with the tasks it runs.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    handle: Handle,
+    /// Spawns tasks there, and has its event loop watch sockets.
+    pub(crate) handle: Handle,
     _ends: oneshot::Sender<()>,
 }
 
-impl Thread {
-    /// Spawns tasks there, and has its event loop watch sockets.
-    pub(crate) const fn handle(&self) -> &Handle {
-        &self.handle
-    }
-}
+impl Thread {}
 
 /// Starts a thread that runs what `open` spawns there. `nicer` is added to its nice value. It
 /// inherits what the calling thread is confined to.

@@ -148,5 +148,5 @@ impl Stage {
 }
 
 pub(crate) fn shared(running: &Running) -> &Arc<Shared> {
-    running.state.shared()
+    &running.state.shared
 }

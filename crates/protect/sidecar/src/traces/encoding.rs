@@ -105,7 +105,7 @@ impl Span {
             Side::Inbound => (SERVER, 500),
             Side::Outbound => (CLIENT, 400),
         };
-        let began = hop.began().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let began = hop.began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         // The conventions have this word in a span's name.
         let method = if hop.method == OTHER { "HTTP" } else { hop.method };
         let (trace, span) = (HEXLOWER.encode(hop.trace()), HEXLOWER.encode(hop.span()));
@@ -125,7 +125,7 @@ impl Span {
             ),
             None => write!(text, r#","flags":{FLAGS}"#),
         };
-        if let Some(state) = hop.state() {
+        if let Some(state) = hop.state.as_deref() {
             let _ = write!(text, r#","traceState":{}"#, Quoted(state));
         }
         text.push_str(r#","attributes":["#);
@@ -144,7 +144,7 @@ impl Span {
             }
             other => Some(other.label()),
         };
-        if let Some(problem) = hop.problem() {
+        if let Some(problem) = hop.problem {
             attributes.text("bartizan.problem", problem);
         }
         if let Some(error) = &error {
@@ -153,7 +153,7 @@ impl Span {
         if hop.sent_again() > 0 {
             attributes.integer("http.request.resend_count", u64::from(hop.sent_again()));
         }
-        if let Some((interface, negotiated)) = hop.negotiated() {
+        if let Some((interface, negotiated)) = hop.negotiated.as_ref() {
             attributes.text("bartizan.interface", interface.name());
             attributes.text("tls.protocol.name", "tls");
             attributes.text("tls.protocol.version", negotiated.version.trim_start_matches("TLS "));

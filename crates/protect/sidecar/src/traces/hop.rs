@@ -24,15 +24,15 @@ pub(crate) struct Hop {
     trace: [u8; 16],
     span: [u8; 8],
     parent: Option<[u8; 8]>,
-    state: Option<Arc<str>>,
-    began: SystemTime,
+    pub(super) state: Option<Arc<str>>,
+    pub(super) began: SystemTime,
     pub(super) method: &'static str,
     /// Interface and negotiated parameters of the TLS connection that it came or goes by.
-    negotiated: Option<(InterfaceKind, Arc<Negotiated>)>,
+    pub(super) negotiated: Option<(InterfaceKind, Arc<Negotiated>)>,
     /// Number of times it was handed to a connection.
     handed: u32,
     /// Why it was answered in place of the producer.
-    problem: Option<&'static str>,
+    pub(super) problem: Option<&'static str>,
     /// The tracer that takes it when it has ended.
     pub(super) tracer: Option<Tracer>,
 }
@@ -115,25 +115,9 @@ impl Hop {
         self.parent.as_ref()
     }
 
-    pub(super) fn state(&self) -> Option<&str> {
-        self.state.as_deref()
-    }
-
-    pub(super) fn began(&self) -> SystemTime {
-        self.began
-    }
-
-    pub(super) fn negotiated(&self) -> Option<&(InterfaceKind, Arc<Negotiated>)> {
-        self.negotiated.as_ref()
-    }
-
     /// Number of times it was sent again.
     pub(super) fn sent_again(&self) -> u32 {
         self.handed.saturating_sub(1)
-    }
-
-    pub(super) fn problem(&self) -> Option<&'static str> {
-        self.problem
     }
 }
 

@@ -53,7 +53,7 @@ fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, arriving
     let pool = Pool::new(worker, Target::Function(inbound.forward));
     if inbound.path == Path::Http2 {
         worker.add(&pool);
-        state.add_pool(pool.occupancy());
+        state.add_pool(&pool.occupancy);
     }
     let function = Rc::new(Function::new(inbound.forward, pool, inbound.caller));
     spawn_local(inbound::serve_all(Rc::clone(worker), function, inbound.path, arriving));
@@ -90,7 +90,7 @@ fn serve_outbound(
         }
         (RouteTo::ByAuthority, _) => Routing::ByAuthority {
             routes: upstreams
-                .all()
+                .upstreams
                 .iter()
                 .map(|upstream| (upstream.clone(), routes.route(upstream, warm)))
                 .collect(),

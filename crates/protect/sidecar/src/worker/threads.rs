@@ -42,7 +42,7 @@ impl WorkerThreads {
             let state = Arc::clone(state);
             let (commands, given) = unbounded_channel();
             let thread = spawn(&format!("worker-{number}"), 0, move || {
-                let worker = Worker::new(state.shared(), number);
+                let worker = Worker::new(&state.shared, number);
                 listeners.serve(&worker, &state).keep();
                 spawn_local(Rc::clone(&worker).say_what_is_waited_for());
                 spawn_local(worker.obey(given));

@@ -87,7 +87,7 @@ impl Credentials {
             let schemes: Vec<_> = self.own.iter().map(OwnCertificate::scheme).collect();
             let cause = format!("signs by {}, which no policy of a peer accepts now", names(&schemes));
             let hint = "`bartizan check core.yaml --node NAME` shows what each policy accepts; an exception that has ended accepts no classical certificate";
-            return vec![flaw(self.own[0].place(), Weight::Fatal, cause, hint)];
+            return vec![flaw(&self.own[0].place, Weight::Fatal, cause, hint)];
         }
         let today = day_of(now);
         let policies: Vec<_> = peers.iter().map(|peer| peer.policy.in_effect(today)).collect();
@@ -118,14 +118,14 @@ impl Credentials {
                 "compare the clocks of this host and of its peers, then renew it: {}",
                 own.renewal()
             );
-            flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
+            flaws.push(flaw(&own.place, Weight::Fatal, cause, &hint));
         } else if now < begins {
             let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
             let hint = format!(
                 "compare the clocks of this host and of its authority, or issue one that has begun: {}",
                 own.renewal()
             );
-            flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
+            flaws.push(flaw(&own.place, Weight::Fatal, cause, &hint));
         }
         let at = now.min(ends).max(begins);
         match self.verify_own(own, at, proven) {
@@ -138,7 +138,7 @@ impl Credentials {
                 Weight::FatalAmongEquals,
                 format!(
                     "the root that the chain in {} leads to is outside its dates: peers refuse this node",
-                    own.place()
+                    &own.place
                 ),
                 &format!("issue a certificate under a root that is current: {}", own.renewal()),
             )),
@@ -159,7 +159,7 @@ impl Credentials {
                 Weight::Fatal,
                 format!(
                     "has revoked this node's own certificate, in {}: every peer that has the list refuses it",
-                    own.place()
+                    &own.place
                 ),
                 "issue a new key and certificate: `bartizan ca issue --dns NAME`",
             ),
@@ -174,7 +174,7 @@ impl Credentials {
                 Weight::FatalAmongEquals,
                 format!(
                     "holds no root that the chain in {} leads to: peers with the same roots refuse this node, and it refuses them",
-                    own.place()
+                    &own.place
                 ),
                 "give the root of this node's own authority, and any intermediate behind the certificate",
             ),
@@ -182,7 +182,7 @@ impl Credentials {
     }
 
     fn verify_own(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Result<(), Untrusted> {
-        let leaf = own.certified().cert.split_first().ok_or(webpki::Error::BadDer);
+        let leaf = own.certified.cert.split_first().ok_or(webpki::Error::BadDer);
         let (leaf, between) = leaf.map_err(Untrusted::Path)?;
         let leaf = EndEntityCert::try_from(leaf).map_err(Untrusted::Path)?;
         let lists: Vec<_> = self.lists.in_effect.iter().map(RevocationList::verifiable).collect();
@@ -293,7 +293,7 @@ impl Credentials {
             || self
                 .own
                 .iter()
-                .flat_map(|own| &own.certified().cert)
+                .flat_map(|own| &own.certified.cert)
                 .any(|der| EndEntityCert::try_from(der).is_ok_and(|own| own.issuer() == issuer))
     }
 }

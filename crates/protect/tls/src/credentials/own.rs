@@ -43,13 +43,13 @@ impl Shown {
 /// One certificate of a node with its private key.
 #[derive(Debug)]
 pub struct OwnCertificate {
-    names: Names,
-    certified: Arc<CertifiedKey>,
-    shown: Arc<Shown>,
+    pub(crate) names: Names,
+    pub(crate) certified: Arc<CertifiedKey>,
+    pub(crate) shown: Arc<Shown>,
     /// Seconds since 1970 in which all of the chain is valid, the first and the last.
     valid: (i64, i64),
     /// The file it came from, for messages.
-    place: String,
+    pub place: String,
 }
 
 impl OwnCertificate {
@@ -91,19 +91,10 @@ impl OwnCertificate {
         &self.shown.chain
     }
 
-    pub(crate) fn shown(&self) -> &Arc<Shown> {
-        &self.shown
-    }
-
     /// All of the chain is valid now.
     pub(crate) fn is_current(&self, now: UnixTime) -> bool {
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         (self.valid.0..=self.valid.1).contains(&now)
-    }
-
-    /// The file it came from.
-    pub fn place(&self) -> &str {
-        &self.place
     }
 
     /// Command that renews it, as it is typed next to the authority.
@@ -167,14 +158,6 @@ impl OwnCertificate {
     /// The schemes of the signatures on the chain.
     pub(crate) fn signed_with(&self) -> &[Result<SignatureScheme, String>] {
         &self.shown.signed_with
-    }
-
-    pub(crate) fn names(&self) -> &Names {
-        &self.names
-    }
-
-    pub(crate) fn certified(&self) -> &Arc<CertifiedKey> {
-        &self.certified
     }
 }
 

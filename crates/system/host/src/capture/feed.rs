@@ -295,7 +295,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
             }
             // An interface that disappeared between two reads is reported once only, and perhaps to
             // no reader.
-            if *down && index_of(&self.interface) != Some(self.socket.index()) {
+            if *down && index_of(&self.interface) != Some(self.socket.index) {
                 return Stopped::Away;
             }
         }
@@ -324,7 +324,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
             thread::sleep(AWAY);
             match index_of(&self.interface) {
                 // Down, not gone: its socket wakes when it comes up.
-                Some(index) if index == self.socket.index() => return Ok(true),
+                Some(index) if index == self.socket.index => return Ok(true),
                 Some(_) => match open(&self.interface) {
                     Ok(socket) => {
                         self.socket = socket;

@@ -25,7 +25,8 @@ const CUSTOMER: u16 = 0x8100;
 pub struct PacketSocket {
     socket: OwnedFd,
     interface: String,
-    index: libc::c_int,
+    /// The number of the interface it is bound to.
+    pub(super) index: libc::c_int,
     loopback: bool,
 }
 
@@ -97,11 +98,6 @@ impl PacketSocket {
                 "taking all frames of the interface {}",
                 self.interface
             )))
-    }
-
-    /// The number of the interface it is bound to.
-    pub(super) fn index(&self) -> libc::c_int {
-        self.index
     }
 
     /// Returns true for the loopback, on which each packet is seen twice.

@@ -1,6 +1,7 @@
 //! Requests with attributes, as rtnetlink(7) and generic netlink take them. A request may hold a
 //! key: it is wiped when it is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -35,6 +36,10 @@ pub enum Family {
     Generic,
     /// IPsec: security associations and policies.
     Xfrm,
+    /// Rules of the packet filter.
+    Netfilter,
+    /// Sockets of other processes.
+    Sockets,
 }
 
 impl Family {
@@ -43,6 +48,8 @@ impl Family {
             Self::Route => libc::NETLINK_ROUTE,
             Self::Generic => libc::NETLINK_GENERIC,
             Self::Xfrm => libc::NETLINK_XFRM,
+            Self::Netfilter => libc::NETLINK_NETFILTER,
+            Self::Sockets => libc::NETLINK_SOCK_DIAG,
         }
     }
 }
@@ -174,9 +181,8 @@ pub fn family(name: &str) -> Result<Option<u16>, Refused> {
     let mut found = None;
     let asked = Request::generic(CONTROLLER, GET_FAMILY, 1).attribute(FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
     let done = asked.ask(&mut |message| {
-        let of_it = attributes(message.get(GENERIC..).unwrap_or_default());
-        let id = of_it.clone().find(|&(kind, _)| kind == FAMILY_ID);
-        found = id.and_then(|(_, id)| Some(u16::from_ne_bytes(id.try_into().ok()?)));
+        let id = attribute(message.get(GENERIC..).unwrap_or_default(), FAMILY_ID);
+        found = id.and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?)));
     });
     match done {
         Ok(()) => Ok(found),
@@ -193,6 +199,18 @@ pub struct Attributes<'a>(&'a [u8]);
 #[must_use]
 pub fn attributes(bytes: &[u8]) -> Attributes<'_> {
     Attributes(bytes)
+}
+
+/// The content of the first attribute of a kind.
+#[must_use]
+pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find_map(|(kind, content)| (kind == wanted).then_some(content))
+}
+
+/// The text of an attribute, which ends with a zero byte.
+#[must_use]
+pub fn text(content: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(content.split(|&byte| byte == 0).next().unwrap_or_default())
 }
 
 impl<'a> Iterator for Attributes<'a> {

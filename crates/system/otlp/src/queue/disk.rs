@@ -48,7 +48,7 @@ impl Disk {
         state::make_directory(folder, Owner::User).map_err(|error| match error.raw_os_error() {
             Some(_) => failed(error).hint("name a folder that this user may write to"),
             // Refused by the check.
-            None => Failure::usage(failed(error).message()).hint(format!(
+            None => Failure::usage(&failed(error).message).hint(format!(
                 "chmod 700 {}, or name a folder that is not there yet",
                 folder.display()
             )),

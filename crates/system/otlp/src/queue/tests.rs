@@ -278,9 +278,9 @@ fn a_folder_of_others_and_one_in_use_are_refused() {
     let _queue = Queue::open(&folder, 1 << 20, HEAD).unwrap();
     let refused = Queue::open(&folder, 1 << 20, HEAD).unwrap_err();
     assert!(
-        refused.message().contains("another process uses this queue"),
+        refused.message.contains("another process uses this queue"),
         "{}",
-        refused.message()
+        &refused.message
     );
     let open = place.path().join("open");
     fs::create_dir(&open).unwrap();
@@ -292,7 +292,7 @@ fn a_folder_of_others_and_one_in_use_are_refused() {
     fs::create_dir(&other).unwrap();
     if std::os::unix::fs::chown(&other, Some(10101), None).is_ok() {
         let refused = Queue::open(&other, 1 << 20, HEAD).unwrap_err();
-        assert!(refused.message().contains("another user"), "{}", refused.message());
+        assert!(refused.message.contains("another user"), "{}", &refused.message);
     }
 }
 
@@ -312,7 +312,7 @@ fn a_link_and_a_fifo_in_the_folder_are_refused() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
     assert!(made.success());
     let refused = Queue::open(&piped, 1 << 20, HEAD).unwrap_err();
-    assert!(refused.message().contains("no regular file"), "{}", refused.message());
+    assert!(refused.message.contains("no regular file"), "{}", &refused.message);
 }
 
 #[test]

@@ -236,7 +236,7 @@ impl<'a> Bench<'a> {
                 Some(path)
             }
             Err(error) => {
-                errln!("left out tshark: {}", error.message());
+                errln!("left out tshark: {}", error.message);
                 errln!("hint: `apt-get install tshark`, or name one with --tshark");
                 None
             }

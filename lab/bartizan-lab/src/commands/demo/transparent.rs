@@ -311,7 +311,7 @@ mod tests {
             Deployment::parse(&text, "demo", Path::new("")).unwrap_or_else(|error| panic!("{error}\n{text}"));
         for node in ["nef", "nrf", "udm"] {
             let plan = Plan::new(&deployment, node, 64_998, std::time::SystemTime::now()).unwrap();
-            assert_eq!(plan.services().len(), 2, "{node}");
+            assert_eq!(plan.services.len(), 2, "{node}");
         }
     }
 

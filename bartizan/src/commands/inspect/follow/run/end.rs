@@ -79,7 +79,7 @@ impl Run<'_> {
         failures.extend(shown.err().or(stalled));
         let mut failures = failures.into_iter();
         if let Some(first) = failures.next() {
-            return Err(failures.fold(first, |first, other| first.hint(other.message())));
+            return Err(failures.fold(first, |first, other| first.hint(&other.message)));
         }
         let finding = match self.teller {
             Some(_) => !open_findings.is_empty(),

@@ -51,7 +51,7 @@ impl Run<'_> {
     /// Nothing more comes of a source. The others may go on for months: it is reported now, and not only at the end.
     pub(super) fn failed(&mut self, place: usize, failure: Failure) -> Result<(), Failure> {
         let watched = &mut self.watched[place];
-        let because = failure.message().to_owned();
+        let because = failure.message.to_owned();
         if watched.source.is_interface() {
             watched.stream.remark(format!("nothing more was read: {because}"));
         }

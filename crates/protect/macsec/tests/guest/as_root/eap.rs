@@ -8,7 +8,7 @@ use bartizan_host::{FrameSocket, Program};
 use bartizan_ledger::{Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecOrigin, Verdict};
 use bartizan_macsec::control::Question;
 use bartizan_macsec::eap::{Authenticator, Happened};
-use bartizan_macsec::kernel::Interface;
+use bartizan_macsec::kernel::{ethernet_address, interface};
 use bartizan_macsec::link::Status;
 use bartizan_posture::{Kind, Ledgers, Posture, datagrams_posture};
 use bartizan_registry::ethertype::{EAPOL, MACSEC};
@@ -192,8 +192,8 @@ fn port_is_keyed_after_post_quantum_eap_tls_and_its_key_changes_when_either_end_
 fn authenticate(stage: &Stage) {
     let (endpoint, setting) = (stage.endpoint(AUTHENTICATOR), stage.setting(AUTHENTICATOR));
     let run = || {
-        let address = Interface::of(PORT)
-            .and_then(|port| port.ethernet_address())
+        let address = interface(PORT)
+            .and_then(|port| ethernet_address(&port))
             .expect("a port");
         let mut socket = FrameSocket::open(PORT, address, EAPOL).expect("a socket");
         let mut authenticator = Authenticator::new(address);
@@ -296,8 +296,8 @@ fn forged_frames_neither_end_nor_change_the_key_of_an_authenticated_port() {
     for identifier in 0..28 {
         for from in [AUTHENTICATOR, PEER] {
             let send = || {
-                let address = Interface::of(PORT)
-                    .and_then(|port| port.ethernet_address())
+                let address = interface(PORT)
+                    .and_then(|port| ethernet_address(&port))
                     .expect("a port");
                 let mut socket = FrameSocket::open(PORT, address, EAPOL).expect("a socket");
                 for frame in [

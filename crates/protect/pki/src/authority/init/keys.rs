@@ -34,13 +34,13 @@ pub(in crate::authority) fn clear(
         root: named_before(stage, Role::Root, Some(root))?,
         intermediate: named_before(stage, Role::Intermediate, intermediate)?,
     };
-    files::create_directory(stage.dir())?;
+    files::create_directory(&stage.dir)?;
     let kept = [
         earlier.root.is_some().then(|| stage.key(Role::Root)),
         earlier.intermediate.is_some().then(|| stage.key(Role::Intermediate)),
     ];
-    for entry in fs::read_dir(stage.dir()).map_err(Error::file("look into", stage.dir()))? {
-        let path = entry.map_err(Error::file("look into", stage.dir()))?.path();
+    for entry in fs::read_dir(&stage.dir).map_err(Error::file("look into", &stage.dir))? {
+        let path = entry.map_err(Error::file("look into", &stage.dir))?.path();
         if !kept.iter().flatten().any(|kept| *kept == path) {
             files::remove(&path)?;
         }
@@ -84,7 +84,7 @@ impl Prepared {
                 fault,
             })
         };
-        if let ExistingKey::Take { algorithm } = wanted.existing {
+        if let ExistingKey::Take(algorithm) = wanted.existing {
             let found = TokenKey::find(&wanted.uri, pin)?;
             let kind = found.public_key().algorithm();
             return match algorithm {

@@ -40,7 +40,7 @@ fn fill(authority: &mut Authority, count: usize) {
 fn steps(count: usize) -> Vec<(&'static str, u64)> {
     let (_vendors, mut vendor) = authority(InitOptions::new(Algorithm::EcdsaP256));
     let shown = vendor.issue(&leaf("SN-0815"), now()).unwrap();
-    let shown = ForeignCertificate::from_der(shown.certificate().der()).unwrap();
+    let shown = ForeignCertificate::from_der(shown.certificate.der()).unwrap();
     let by_vendor = Invite {
         vendor: Some(Vendor {
             root: ForeignCertificate::from_der(vendor.root().der()).unwrap(),
@@ -61,9 +61,7 @@ fn steps(count: usize) -> Vec<(&'static str, u64)> {
     done("recover");
     let first = authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).unwrap();
     done("enrol");
-    authority
-        .update(first.serial(), &key(Algorithm::Ed25519), now())
-        .unwrap();
+    authority.update(first.serial, &key(Algorithm::Ed25519), now()).unwrap();
     done("update");
     assert!(authority.invitation_of_vendor(&shown, &[], now()).unwrap().is_some());
     done("invitation of a vendor's certificate");
@@ -73,7 +71,12 @@ fn steps(count: usize) -> Vec<(&'static str, u64)> {
     done("issue");
     authority.published().unwrap();
     done("published");
-    let serials: Vec<_> = authority.unaudited().unwrap().iter().map(Entry::serial).collect();
+    let serials: Vec<_> = authority
+        .unaudited()
+        .unwrap()
+        .iter()
+        .map(|entry| entry.serial)
+        .collect();
     authority.audited(&serials).unwrap();
     done("audited");
     authority.revoke("smf", Reason::KeyCompromise, now()).unwrap();

@@ -8,8 +8,11 @@ fn every_algorithm_issues_under_every_other() {
         let (_dir, mut authority) = authority(InitOptions::new(algorithm).with_intermediate(Algorithm::MlDsa44));
         assert_eq!(authority.root().algorithm(), algorithm);
         let issued = authority.issue(&leaf("nrf").algorithm(algorithm), now()).unwrap();
-        assert_eq!(issued.certificate().algorithm(), algorithm);
-        assert_eq!(issued.key().unwrap().public_key(), issued.certificate().public_key());
+        assert_eq!(issued.certificate.algorithm(), algorithm);
+        assert_eq!(
+            issued.key.as_ref().unwrap().public_key(),
+            issued.certificate.public_key()
+        );
         assert_eq!(pem::parse_many(issued.chain_pem()).unwrap().len(), 2);
     }
 }
@@ -18,7 +21,7 @@ fn every_algorithm_issues_under_every_other() {
 fn the_key_of_a_leaf_is_of_the_issuers_kind_where_none_is_asked_for() {
     let (_dir, mut authority) = authority(quick().with_intermediate(Algorithm::MlDsa65));
     let issued = authority.issue(&leaf("nrf"), now()).unwrap();
-    assert_eq!(issued.certificate().algorithm(), Algorithm::MlDsa65);
+    assert_eq!(issued.certificate.algorithm(), Algorithm::MlDsa65);
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn the_files_of_a_certificate_are_whole_and_the_key_is_its_owners() {
     assert_eq!(names_in(&out), ["ca.crt.pem", "nrf.crt.pem", "nrf.key.pem"]);
     let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("nrf.key.pem"), 0o600);
-    assert_eq!(authority.show("nrf").unwrap().state(), State::Issued);
+    assert_eq!(authority.show("nrf").unwrap().state, State::Issued);
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn an_ended_certificate_can_be_made_for_a_test() {
         not_after: now() - DAY,
     });
     let issued = authority.issue(&ended, now()).unwrap();
-    assert_eq!(issued.certificate().not_after(), now() - DAY);
+    assert_eq!(issued.certificate.not_after(), now() - DAY);
     assert!(!authority.show("nrf").unwrap().is_valid_at(now()));
 }
 
@@ -135,7 +138,7 @@ fn names_and_function_types_survive_in_the_certificate() {
     leaf.functions = vec!["NRF".parse().unwrap(), "scp".parse().unwrap()];
     let issued = authority.issue(&leaf, now()).unwrap();
     assert_eq!(
-        issued.certificate().names(),
+        issued.certificate.names(),
         [
             "DNS:nrf.5gc",
             "IP:10.0.0.2",
@@ -143,7 +146,7 @@ fn names_and_function_types_survive_in_the_certificate() {
             "URI:urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64"
         ]
     );
-    assert_eq!(issued.certificate().functions(), ["NRF", "SCP"]);
+    assert_eq!(issued.certificate.functions(), ["NRF", "SCP"]);
 }
 
 #[test]
@@ -154,14 +157,14 @@ fn a_renewed_certificate_has_the_old_names_and_a_new_key() {
     leaf.functions = vec!["NRF".parse().unwrap()];
     let old = authority.issue_to(&leaf, &out, now()).unwrap();
     let new = authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
-    assert_eq!(new.certificate().names(), old.certificate().names());
-    assert_eq!(new.certificate().functions(), ["NRF"]);
-    assert_ne!(new.certificate().public_key(), old.certificate().public_key());
+    assert_eq!(new.certificate.names(), old.certificate.names());
+    assert_eq!(new.certificate.functions(), ["NRF"]);
+    assert_ne!(new.certificate.public_key(), old.certificate.public_key());
     let key = PrivateKey::from_pem(&fs::read(out.dir.join("nrf.key.pem")).unwrap(), None).unwrap();
-    assert_eq!(key.public_key(), new.certificate().public_key());
+    assert_eq!(key.public_key(), new.certificate.public_key());
     let entry = authority.show("nrf").unwrap();
-    assert_eq!(entry.replaces(), Some(old.serial()));
-    assert!(authority.show(&old.serial().to_string()).unwrap().is_valid_at(now()));
+    assert_eq!(entry.replaces, Some(old.serial));
+    assert!(authority.show(&old.serial.to_string()).unwrap().is_valid_at(now()));
 }
 
 #[test]
@@ -171,14 +174,14 @@ fn a_renewal_can_keep_the_key_and_revoke_the_old_certificate() {
     let old = authority.issue_to(&leaf("nrf"), &out, now()).unwrap();
     let key = fs::read(out.dir.join("nrf.key.pem")).unwrap();
     let same = Renewal {
-        key: RenewalKey::Same,
-        previous: Previous::Revoke,
+        same_key: true,
+        revoke_previous: true,
         ..renewal()
     };
     let new = authority.renew("nrf", &same, Some(&out), now()).unwrap();
-    assert_eq!(new.certificate().public_key(), old.certificate().public_key());
+    assert_eq!(new.certificate.public_key(), old.certificate.public_key());
     assert_eq!(fs::read(out.dir.join("nrf.key.pem")).unwrap(), key);
-    assert_eq!(listed(&authority.crl().unwrap()), [old.serial()]);
+    assert_eq!(listed(&authority.crl().unwrap()), [old.serial]);
 }
 
 #[test]
@@ -188,14 +191,14 @@ fn a_certificate_is_not_put_next_to_the_key_of_another() {
     let old = authority.issue(&leaf("nrf"), now()).unwrap();
     authority.issue_to(&leaf("nrf"), &out, now()).unwrap();
     let same = Renewal {
-        key: RenewalKey::Same,
+        same_key: true,
         ..renewal()
     };
     let replace = Destination {
         overwrite: Overwrite::Replace,
         ..out
     };
-    let renewed = authority.renew(&old.serial().to_string(), &same, Some(&replace), now());
+    let renewed = authority.renew(&old.serial.to_string(), &same, Some(&replace), now());
     assert!(matches!(renewed, Err(Error::KeyMismatch { .. })));
 }
 
@@ -205,14 +208,14 @@ fn a_signed_request_gets_only_the_names_it_was_granted() {
     let out = Destination::new(&dir.path().join("out"));
     let (asked, mut signing) = request("amf");
     let issued = authority.sign_to(&asked, &signing, &out, now()).unwrap();
-    assert_eq!(issued.certificate().names(), ["DNS:amf.5gc"]);
+    assert_eq!(issued.certificate.names(), ["DNS:amf.5gc"]);
     assert_eq!(names_in(&out.dir), ["amf.crt.pem", "ca.crt.pem"]);
-    let (_, parsed) = x509_parser::parse_x509_certificate(issued.certificate().der()).unwrap();
+    let (_, parsed) = x509_parser::parse_x509_certificate(issued.certificate.der()).unwrap();
     assert!(!parsed.is_ca(), "a request to be an authority is not granted");
 
-    signing.requested = RequestedNames::Accept;
+    signing.accept_names = true;
     let issued = authority.sign(&asked, &signing, now()).unwrap();
-    assert_eq!(issued.certificate().names(), ["DNS:amf.5gc", "DNS:amf.asked.5gc"]);
+    assert_eq!(issued.certificate.names(), ["DNS:amf.5gc", "DNS:amf.asked.5gc"]);
 }
 
 #[test]
@@ -225,28 +228,28 @@ fn a_requesters_key_is_not_replaced_by_a_renewal() {
         Err(Error::Unsuitable { .. })
     ));
     let same = Renewal {
-        key: RenewalKey::Same,
+        same_key: true,
         ..renewal()
     };
     let new = authority.renew("amf", &same, None, now()).unwrap();
-    assert_eq!(new.certificate().public_key(), old.certificate().public_key());
+    assert_eq!(new.certificate.public_key(), old.certificate.public_key());
 }
 
 #[test]
 fn an_ipsec_endpoint_s_certificate_stays_one_when_it_is_renewed() {
     let (_dir, mut authority) = authority(quick());
     let issued = authority.issue(&leaf("cu").profile(Profile::Ipsec), now()).unwrap();
-    assert_eq!(issued.certificate().profile(), Profile::Ipsec);
+    assert_eq!(issued.certificate.profile(), Profile::Ipsec);
     let renewal = Renewal {
-        key: RenewalKey::New,
-        previous: Previous::Keep,
+        same_key: false,
+        revoke_previous: false,
         lifetime: Lifetime::Days(30),
-        long_life: LongLife::Refuse,
+        long_life: false,
     };
     let renewed = authority.renew("cu", &renewal, None, now()).unwrap();
-    assert_eq!(renewed.certificate().profile(), Profile::Ipsec);
+    assert_eq!(renewed.certificate.profile(), Profile::Ipsec);
     let other = authority.issue(&leaf("nrf"), now()).unwrap();
-    assert_eq!(other.certificate().profile(), Profile::NetworkFunction);
+    assert_eq!(other.certificate.profile(), Profile::NetworkFunction);
 }
 
 #[test]
@@ -303,6 +306,6 @@ fn an_ipsec_certificate_of_ml_dsa_is_made_where_it_is_asked_for_under_an_authori
         "{unasked:?}"
     );
     let issued = authority.issue(&ipsec().algorithm(Algorithm::MlDsa65), now()).unwrap();
-    assert_eq!(issued.certificate().profile(), Profile::Ipsec);
-    assert_eq!(issued.certificate().algorithm(), Algorithm::MlDsa65);
+    assert_eq!(issued.certificate.profile(), Profile::Ipsec);
+    assert_eq!(issued.certificate.algorithm(), Algorithm::MlDsa65);
 }

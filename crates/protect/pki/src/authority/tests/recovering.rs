@@ -13,7 +13,7 @@ fn a_certificate_whose_key_died_with_the_process_is_revoked() {
     fs::write(&hidden, &key.to_pem().as_bytes()[..60]).unwrap();
     let authority = reopen(authority);
     let found = authority.show("nrf").unwrap();
-    assert_eq!(found.state(), State::Abandoned);
+    assert_eq!(found.state, State::Abandoned);
     assert_eq!(listed(&authority.crl().unwrap()), [entry.serial]);
     assert_eq!(names_in(&out.dir), Vec::<String>::new());
 }
@@ -28,7 +28,7 @@ fn a_certificate_whose_key_was_written_is_delivered_by_the_next_opening() {
     // The mode that was asked for it, which no record has.
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o640)).unwrap();
     let authority = reopen(authority);
-    assert_eq!(authority.show("nrf").unwrap().state(), State::Issued);
+    assert_eq!(authority.show("nrf").unwrap().state, State::Issued);
     let written = fs::metadata(out.dir.join("nrf.key.pem")).unwrap();
     assert_eq!(written.permissions().mode() & 0o777, 0o640);
     assert_eq!(names_in(&out.dir), ["ca.crt.pem", "nrf.crt.pem", "nrf.key.pem"]);
@@ -46,7 +46,7 @@ fn a_half_replaced_pair_is_made_whole_by_the_next_opening() {
     let chain = fs::read(out.dir.join("nrf.crt.pem")).unwrap();
     let certificate = Certificate::from_pem(&chain, "nrf").unwrap();
     assert_eq!(certificate.der(), entry.certificate.der());
-    assert_eq!(authority.show("nrf").unwrap().state(), State::Issued);
+    assert_eq!(authority.show("nrf").unwrap().state, State::Issued);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_destination_that_cannot_be_written_leaves_an_abandoned_record_and_no_key() 
     };
     fs::create_dir_all(out.dir.join("nrf.key.pem/x")).unwrap();
     assert!(authority.issue_to(&leaf("nrf"), &out, now()).is_err());
-    assert_ne!(authority.show("nrf").unwrap().state(), State::Issued);
+    assert_ne!(authority.show("nrf").unwrap().state, State::Issued);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_lost_certificate_file_is_written_again_from_the_records() {
     authority.issue_to(&leaf("nrf"), &out, now()).unwrap();
     let written = fs::read(out.dir.join("nrf.crt.pem")).unwrap();
     fs::remove_file(out.dir.join("nrf.crt.pem")).unwrap();
-    let register = Register::open(authority.layout.dir()).unwrap();
+    let register = Register::open(&authority.layout.dir).unwrap();
     register.export(&register.find("nrf").unwrap(), &out).unwrap();
     assert_eq!(fs::read(out.dir.join("nrf.crt.pem")).unwrap(), written);
 }

@@ -7,7 +7,7 @@ fn next() -> Successor {
     Successor {
         algorithm: None,
         key: KeySource::Fresh,
-        out_of_token: OutOfToken::Refuse,
+        out_of_token: false,
         lifetime: Lifetime::Days(1000),
     }
 }
@@ -22,8 +22,8 @@ fn below() -> Successor {
 /// Returns true if what was issued leads to this root by what comes with it.
 fn leads(issued: &Issued, root: &Certificate) -> bool {
     let foreign = |of: &Certificate| ForeignCertificate::from_der(of.der()).unwrap();
-    let at_hand: Vec<_> = issued.between().iter().map(foreign).collect();
-    foreign(issued.certificate()).leads_to(&foreign(root), &at_hand, issued.certificate().not_before() + DAY)
+    let at_hand: Vec<_> = issued.between.iter().map(foreign).collect();
+    foreign(&issued.certificate).leads_to(&foreign(root), &at_hand, issued.certificate.not_before() + DAY)
 }
 
 fn ders(roots: &[Certificate]) -> Vec<&[u8]> {
@@ -41,8 +41,8 @@ fn the_next_intermediate_signs_at_once_and_the_one_of_before_its_list() {
     let first = authority.issue(&leaf("nrf"), now()).unwrap();
     let made = authority.renew_intermediate(next(), now()).unwrap();
     let second = authority.issue(&leaf("amf"), now()).unwrap();
-    assert_eq!(ders(second.between()), [made.der()]);
-    assert_ne!(ders(first.between()), ders(second.between()));
+    assert_eq!(ders(&second.between), [made.der()]);
+    assert_ne!(ders(&first.between), ders(&second.between));
     for issued in [&first, &second] {
         assert!(leads(issued, authority.root()));
         assert_eq!(ders(issued.roots()), [authority.root().der()]);
@@ -53,8 +53,8 @@ fn the_next_intermediate_signs_at_once_and_the_one_of_before_its_list() {
     let lists = RevocationList::all_of(authority.crl().unwrap().as_bytes());
     assert_eq!(lists.len(), 3);
     for (issued, list) in [(&second, &lists[0]), (&first, &lists[1])] {
-        assert!(list.revokes(issued.certificate().der()));
-        assert_eq!(list.signed_by(issued.between()[0].der()), crate::Signed::Yes);
+        assert!(list.revokes(issued.certificate.der()));
+        assert_eq!(list.signed_by(issued.between[0].der()), crate::Signed::Yes);
     }
     let named = made.serial().unwrap().to_string();
     assert_ne!(
@@ -136,18 +136,18 @@ fn a_root_is_replaced_in_three_steps_none_of_which_leaves_anybody_behind() {
         authority.revoke("amf", Reason::Superseded, later(4)).unwrap_err();
         let amf = authority.show("amf").unwrap();
         authority
-            .revoke(&amf.serial().to_string(), Reason::Superseded, later(4))
+            .revoke(&amf.serial.to_string(), Reason::Superseded, later(4))
             .unwrap();
         let lists = RevocationList::all_of(authority.crl().unwrap().as_bytes());
-        assert!(lists.iter().any(|list| list.revokes(amf.certificate().der())));
+        assert!(lists.iter().any(|list| list.revokes(amf.certificate.der())));
         let oldest = authority
             .list()
             .unwrap()
             .into_iter()
-            .find(|entry| entry.name() == "amf")
+            .find(|entry| &entry.name == "amf")
             .unwrap();
         authority
-            .revoke(&oldest.serial().to_string(), Reason::Superseded, later(4))
+            .revoke(&oldest.serial.to_string(), Reason::Superseded, later(4))
             .unwrap();
         let retired = authority.retire_roots(Anyway::No, later(5)).unwrap();
         assert_eq!(ders(&retired), [old.der()]);
@@ -167,7 +167,7 @@ fn a_root_is_replaced_in_three_steps_none_of_which_leaves_anybody_behind() {
             .succession()
             .unwrap()
             .into_iter()
-            .filter(|(entry, _, _)| entry.role() == Role::Root)
+            .filter(|(entry, _, _)| entry.role == Role::Root)
             .map(|(_, phase, _)| phase)
             .collect();
         assert_eq!(phases, [Phase::Retired, Phase::Current]);

@@ -24,9 +24,7 @@ pub(super) fn require(token: &Token, uri: &Pkcs11Uri, algorithm: Algorithm) -> R
     }
     match object::private(token, uri) {
         Ok(None) => Ok(()),
-        Ok(Some(_)) | Err(TokenFault::SeveralKeys { .. }) => Err(TokenFault::KeyExists {
-            token: token.label.clone(),
-        }),
+        Ok(Some(_)) | Err(TokenFault::SeveralKeys { .. }) => Err(TokenFault::KeyExists(token.label.clone())),
         Err(other) => Err(other),
     }
 }

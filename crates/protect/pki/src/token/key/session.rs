@@ -157,12 +157,8 @@ fn find(module: &Pkcs11, uri: &Pkcs11Uri) -> Result<(Slot, TokenInfo), TokenFaul
     let found: Vec<_> = tokens.iter().filter(fitting).collect();
     match found[..] {
         [(slot, info)] => Ok((*slot, info.clone())),
-        [] => Err(TokenFault::NoToken {
-            present: tokens.iter().map(described).collect(),
-        }),
-        _ => Err(TokenFault::SeveralTokens {
-            present: found.into_iter().map(described).collect(),
-        }),
+        [] => Err(TokenFault::NoToken(tokens.iter().map(described).collect())),
+        _ => Err(TokenFault::SeveralTokens(found.into_iter().map(described).collect())),
     }
 }
 
@@ -178,26 +174,26 @@ fn login(session: &Session, info: &TokenInfo, uri: &Pkcs11Uri, pin: Option<&Pin>
     }
     let token = || info.label().to_owned();
     if info.user_pin_locked() {
-        return Err(named(TokenFault::PinLocked { token: token() }));
+        return Err(named(TokenFault::PinLocked(token())));
     }
     let pin = match (&uri.pin_source, pin) {
         // The token has a keypad of its own.
         _ if info.protected_authentication_path() => None,
         (Some(path), _) => Some(Pin::from_file(path)?),
         (None, Some(pin)) => Some(pin.clone()),
-        (None, None) => return Err(named(TokenFault::PinNeeded { token: token() })),
+        (None, None) => return Err(named(TokenFault::PinNeeded(token()))),
     };
     // A service that is started again and again with an old PIN would lock the token.
     if info.user_pin_final_try() && pin.is_some() {
-        return Err(named(TokenFault::LastAttempt { token: token() }));
+        return Err(named(TokenFault::LastAttempt(token())));
     }
     let pin = pin.map(|pin| AuthPin::from(pin.as_str()));
     match session.login(UserType::User, pin.as_ref()) {
         Ok(()) | Err(CryptokiError::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
         Err(CryptokiError::Pkcs11(RvError::PinIncorrect | RvError::PinInvalid | RvError::PinLenRange, _)) => {
-            Err(named(TokenFault::WrongPin { token: token() }))
+            Err(named(TokenFault::WrongPin(token())))
         }
-        Err(CryptokiError::Pkcs11(RvError::PinLocked, _)) => Err(named(TokenFault::PinLocked { token: token() })),
+        Err(CryptokiError::Pkcs11(RvError::PinLocked, _)) => Err(named(TokenFault::PinLocked(token()))),
         Err(error) => Err(named(failed(&error))),
     }
 }

@@ -121,7 +121,7 @@ fn a_lost_session_is_opened_again_once() {
     library().finalize().unwrap();
     std::fs::rename(&tokens, &away).unwrap();
     std::fs::create_dir(&tokens).unwrap();
-    assert_eq!(fault(key.sign(b"message")), TokenFault::NoToken { present: Vec::new() });
+    assert_eq!(fault(key.sign(b"message")), TokenFault::NoToken(Vec::new()));
     std::fs::remove_dir(&tokens).unwrap();
     std::fs::rename(&away, &tokens).unwrap();
     library().finalize().unwrap();
@@ -141,7 +141,7 @@ fn a_pin_that_is_refused_at_a_second_login_is_not_tried_again() {
     std::fs::write(&file, "9999\n").unwrap();
     key.sign(b"message").expect("the session needs no PIN");
     log_out(&key);
-    let wrong = TokenFault::WrongPin { token: "ca".to_owned() };
+    let wrong = TokenFault::WrongPin("ca".to_owned());
     assert_eq!(fault(key.sign(b"message")), wrong);
     // The right one would be accepted: that it is not shows that nothing was tried.
     std::fs::write(&file, "1234\n").unwrap();

@@ -95,7 +95,7 @@ async fn a_peer_that_is_there_acknowledges_and_one_that_was_started_anew_resets_
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     let process = spawn("server", 0, || ()).unwrap();
-    listen(socket, server.clone(), process.handle());
+    listen(socket, server.clone(), &process.handle);
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let here = Endpoint::new(EndpointConfig::default(), None, own, Arc::new(TokioRuntime)).unwrap();
     let connection = here.connect_with(client, address, "peer.test").unwrap();

@@ -15,7 +15,7 @@ pub struct Sockets {
     sctp: Vec<Held<sctp::Listener>>,
     udp: Vec<Held<UdpSocket>>,
     /// The process that passed them has yet to drain.
-    pub(super) of_a_predecessor: bool,
+    pub(crate) of_a_predecessor: bool,
 }
 
 #[derive(Debug)]
@@ -91,10 +91,6 @@ impl Sockets {
     /// Number of sockets.
     pub fn count(&self) -> usize {
         self.tcp.len() + self.sctp.len() + self.udp.len()
-    }
-
-    pub(crate) const fn are_of_a_predecessor(&self) -> bool {
-        self.of_a_predecessor
     }
 
     /// Those that are left, with what systemd calls them.

@@ -34,7 +34,7 @@ impl Predecessor {
     ///
     /// Must be called within a tokio runtime.
     pub fn serving(mut self, running: &Running) {
-        let shared = Arc::clone(running.state.shared());
+        let shared = Arc::clone(&running.state.shared);
         let said = self.stream.write_all(SERVING.as_bytes());
         let stream = said
             .and_then(|()| self.stream.set_nonblocking(true))

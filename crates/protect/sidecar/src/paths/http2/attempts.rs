@@ -17,7 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 /// The attempts to send one request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attempts {
-    made: u32,
+    pub(super) made: u32,
     until: Instant,
     pause: Duration,
 }
@@ -30,10 +30,6 @@ impl Attempts {
             until,
             pause: FIRST_PAUSE,
         }
-    }
-
-    pub(super) fn made(&self) -> u32 {
-        self.made
     }
 
     /// Returns true if another attempt is allowed.
@@ -66,12 +62,12 @@ mod tests {
         while attempts.left() {
             attempts.another().await;
         }
-        assert_eq!(attempts.made(), AT_MOST);
+        assert_eq!(attempts.made, AT_MOST);
         let mut refused = Attempts::new(Instant::now() + Duration::from_secs(3600));
         while refused.left_after_refusal() {
             refused.another().await;
         }
-        assert_eq!(refused.made(), REFUSED_AT_MOST);
+        assert_eq!(refused.made, REFUSED_AT_MOST);
         assert!(!Attempts::new(Instant::now()).left());
     }
 }

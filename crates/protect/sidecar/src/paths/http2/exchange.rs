@@ -150,7 +150,7 @@ impl Exchange {
             }
             None => {
                 let failure = Failure {
-                    peer: this.route.pool.peer().to_owned(),
+                    peer: this.route.pool.peer.to_owned(),
                     why: Why::NoRoute,
                     detail: "the request has neither an :authority nor a Host that could be one".to_owned(),
                     hint: "the network function must name the producer's host in its requests".to_owned(),
@@ -263,9 +263,7 @@ pub(super) fn answer(
     let body = problem.body();
     let connection = &mut consumer.connection;
     if let Some(mut exchange) = connection.take_kept(stream) {
-        exchange
-            .account
-            .answered_in_place(problem.status(), failure.why.as_str());
+        exchange.account.answered_in_place(problem.status, failure.why.as_str());
     }
     let response = problem.head(shared.node.as_str(), body.len());
     let mut head = Fields::new();
@@ -407,7 +405,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
                 return Handed::NoRoom;
             }
             Err(Unopened::Unwritable) => {
-                let failure = Failure::unwritable(pool.peer());
+                let failure = Failure::unwritable(&pool.peer);
                 complain(exchange, &failure);
                 let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
                 answer(&shared, side, &mut inside, *stream, &failure);
@@ -451,9 +449,9 @@ pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option
     if exchange.may_go_again() && !is_spared {
         exchange.carrier = Carrier::None;
         let route = &exchange.route;
-        exchange.shared.metrics.retry(route.side, route.pool.peer(), reason);
-        let attempt = exchange.attempts.made();
-        tracing::debug!(peer = route.pool.peer(), reason, attempt, "request sent again");
+        exchange.shared.metrics.retry(route.side, &route.pool.peer, reason);
+        let attempt = exchange.attempts.made;
+        tracing::debug!(peer = &route.pool.peer, reason, attempt, "request sent again");
         drop(inside);
         spawn_local(contained(carry(origin, true)));
         return None;
@@ -500,7 +498,7 @@ pub(super) fn broken(origin: &Origin, link: &Link, why: &str) {
         inside.connection.reset(origin.stream, Code::INTERNAL_ERROR);
     } else {
         let pool = &exchange.route.pool;
-        let peer = pool.peer().to_owned();
+        let peer = pool.peer.to_owned();
         let failure = match link.refusal() {
             Some(refused) => Failure::refused(&peer, refused),
             None => Failure {
@@ -535,7 +533,7 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     let exchange = inside.connection.kept(stream)?;
     let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
     shared.metrics.limit_reached("request");
-    let peer = pool.peer().to_owned();
+    let peer = pool.peer.to_owned();
     let within = format!("no response within {:?}", patience(&shared.limits, side));
     let failure = match (refusal, waits_for) {
         (Some(refused), _) => Failure::refused(&peer, refused),

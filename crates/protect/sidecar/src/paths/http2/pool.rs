@@ -54,7 +54,8 @@ pub(crate) struct Pool {
     worker: Weak<Worker>,
     shared: Arc<Shared>,
     target: Target,
-    peer: String,
+    /// The node at the other end; our own where the target is our network function.
+    pub(crate) peer: String,
     /// Reader that is charged for data waiting for the target.
     reader: Rc<Reader>,
     links: RefCell<Vec<Rc<Link>>>,
@@ -73,7 +74,7 @@ pub(crate) struct Pool {
     /// HTTP version of the target, as far as it is known: HTTP/2 until it turns out otherwise (TS
     /// 29.500, clause 5.2).
     version: Cell<Version>,
-    occupancy: Arc<Occupancy>,
+    pub(crate) occupancy: Arc<Occupancy>,
     /// Readers' shares of a network function's streams.
     shares: Shares,
 }
@@ -189,11 +190,6 @@ impl Pool {
         })
     }
 
-    /// The node at the other end; our own where the target is our network function.
-    pub(crate) fn peer(&self) -> &str {
-        &self.peer
-    }
-
     pub(crate) fn leads_to_a_peer(&self) -> bool {
         matches!(self.target, Target::Peer(_))
     }
@@ -237,10 +233,6 @@ impl Pool {
     /// The target in words.
     pub(crate) fn producer(&self) -> &str {
         &self.occupancy.target
-    }
-
-    pub(crate) fn occupancy(&self) -> &Arc<Occupancy> {
-        &self.occupancy
     }
 
     /// Changes the list of connections.

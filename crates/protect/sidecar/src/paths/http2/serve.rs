@@ -283,7 +283,7 @@ where
         }
         let is_connect = fields.value(b":method") == Some(b"CONNECT");
         let routed = (self.service.route)(&fields).and_then(|route| match is_connect {
-            true => Err(Failure::connect(route.pool.peer())),
+            true => Err(Failure::connect(&route.pool.peer)),
             false => Ok(route),
         });
         let route = match routed {

@@ -6,7 +6,7 @@ use std::io;
 
 use aws_lc_rs::rand;
 use bartizan_host::Namespace;
-use bartizan_macsec::kernel::{Counters, Interface, Replay, SecY, Settings};
+use bartizan_macsec::kernel::{Counters, Replay, SecY, Settings, ethernet_address, interface, set_up};
 use bartizan_macsec::{An, KeyId, Sak, Sci};
 use bartizan_registry::{MACSEC_KEY_ID, MACSEC_SALT};
 use bartizan_testing::{Port, connect};
@@ -118,8 +118,8 @@ impl Link {
             replay: Replay::Window(WINDOW),
         };
         let make = || {
-            let port = Interface::of(PORT)?;
-            let address = port.ethernet_address()?;
+            let port = interface(PORT)?;
+            let address = ethernet_address(&port)?;
             Ok::<_, bartizan_macsec::Error>((SecY::create(DEVICE, &port, &settings)?, address))
         };
         let made = [self.ends[0].enter(make)??, self.ends[1].enter(make)??];
@@ -132,7 +132,7 @@ impl Link {
             self.ends[from].enter(|| sender.install_transmit(An::ALL[0], &key))??;
         }
         for (end, (secy, _)) in self.ends.iter().zip(&made) {
-            end.enter(|| secy.interface().set_up())??;
+            end.enter(|| set_up(secy.interface()))??;
         }
         self.devices = made.into_iter().map(|(secy, _)| secy).collect();
         self.protection = protection;

@@ -163,7 +163,7 @@ fn a_leaf_among_the_roots_is_given_to_no_daemon_and_reported() {
     let deployment = place.deployment("hybrid", "");
     let files = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
     assert_eq!(
-        Credentials::read(files).unwrap().roots().len(),
+        Credentials::read(files).unwrap().roots.len(),
         2,
         "root and intermediate"
     );
