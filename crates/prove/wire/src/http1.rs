@@ -11,7 +11,6 @@ const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 
 /// Content of an HTTP/1 connection in plaintext.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Http1 {
     /// Request line and header fields of the first request, as they stand, with what ends them; of a head longer than a
     /// kilobyte, or one that bytes are missing from, its beginning. None where the connection was picked up behind it.

@@ -99,7 +99,6 @@ impl Encapsulation {
 
 /// One tag, label or tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub struct Layer {
     /// Kind.
     pub encapsulation: Encapsulation,

@@ -9,10 +9,10 @@ use bartizan_registry::{TransformKind, esp_encryption};
 
 use super::exchange::Assembly;
 use super::opened::Opener;
-use super::sa::{FirstOffer, Kept, Notified};
+use super::sa::{FirstOffer, Notified};
 use super::{
-    Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
-    NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
+    Body, Exchange, ExchangeType, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message, NotifyType,
+    Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
 };
 use crate::allocation::allocated;
 use crate::checksum::{Checksum, Sums};
@@ -96,52 +96,8 @@ enum Where {
 impl Session {
     /// An IKE_SA whose first message, not yet taken, has this header.
     pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
-        let from = match header.major {
-            2 => sender(header),
-            // Nothing but the first message says who began in version 1.
-            _ => Party::Initiator,
-        };
-        let (initiator, responder) = match from {
-            Party::Initiator => (arrival.source, arrival.destination),
-            Party::Responder => (arrival.destination, arrival.source),
-        };
-        let sa = IkeSa {
-            number,
-            initiator,
-            responder,
-            initiator_spi: header.initiator_spi,
-            responder_spi: header.responder_spi,
-            paths: [None, None],
-            captured: Captured::default(),
-            version: (header.major, header.minor),
-            origin: Origin::Midstream,
-            responder_first: header.major == 2 && header.message_id == 0 && requester(header) == Party::Responder,
-            moved: Vec::new(),
-            first: arrival.first,
-            last: arrival.at,
-            offered: None,
-            offered_key_exchange: None,
-            first_offer: None,
-            chosen: None,
-            chosen_key_exchange: None,
-            retries: Kept::default(),
-            refused: None,
-            notified: Kept::default(),
-            exchanges: Exchanges::from(arrival.first),
-            informational: 0,
-            rekeys: 0,
-            tightest_rekey: None,
-            refused_rekeys: 0,
-            unseen_rekeys: 0,
-            from_initiator: PartyTraffic::default(),
-            from_responder: PartyTraffic::default(),
-            encapsulated: false,
-            faults: Kept::default(),
-            phase_1: None,
-            opened: None,
-        };
         Self {
-            sa,
+            sa: IkeSa::new(number, header, arrival),
             open: VecDeque::new(),
             request: None,
             retries: 0,

@@ -67,7 +67,7 @@ impl Observer {
                 in_stream = flow.has_messages();
                 self.memory.changed(before, after);
                 if half && !flow.is_half() {
-                    let path = flow.path();
+                    let path = flow.paths[0];
                     self.halves.end(self.paths.bare(path), [source, destination], path);
                 }
                 if after > before && ended.is_none() && self.memory.is_exceeded() {
@@ -188,7 +188,7 @@ impl Observer {
     pub(super) fn leave(&mut self, flow: &Flow) {
         self.live -= 1;
         self.memory.gone(flow.held());
-        let ([path, back], [one, other]) = (flow.paths(), flow.ends());
+        let ([path, back], [one, other]) = (flow.paths, flow.ends);
         if back != path {
             self.slots.remove(&Ends::between(one, other, back));
         }
@@ -227,7 +227,7 @@ impl Observer {
             let rest = flow.rest(reset);
             self.slots.insert(ends, Slot::Ended(rest));
             self.leave(&flow);
-            let ([path, back], [one, other]) = (flow.paths(), flow.ends());
+            let ([path, back], [one, other]) = (flow.paths, flow.ends);
             if back != path {
                 // Packets of both directions may come yet.
                 let back = Ends::between(one, other, back);

@@ -105,7 +105,6 @@ impl std::fmt::Debug for SessionId {
 
 /// A client's offer. Lists are in the order sent, GREASE included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ClientHello {
     /// `legacy_version`; what counts is [`supported_versions`](Self::supported_versions).
     pub legacy_version: Version,
@@ -144,7 +143,6 @@ pub struct ClientHello {
 
 /// A server's choice: ServerHello or HelloRetryRequest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServerHello {
     /// The version chosen: that of `supported_versions`, or else of the message.
     pub version: Version,
