@@ -24,8 +24,12 @@ bartizan_registry::made! {
     pub struct Conversation,
     /// Fields that all kinds have, and of the rest the values that most have.
     bare(
-        number: u64, [client, server]: [End; 2], path: Path, captured: Captured,
-        [first, last]: [Moment; 2], posture: Posture,
+        number: u64,
+        [client, server]: [End; 2],
+        path: Path,
+        captured: Captured,
+        [first, last]: [Moment; 2],
+        posture: Posture,
     ) {
         pub(crate) number: u64 = number,
         pub(crate) client: End = client,

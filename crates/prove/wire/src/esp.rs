@@ -115,8 +115,12 @@ bartizan_registry::made! {
     pub struct EspSa,
     /// An association whose first packet, not yet taken, has this header.
     pub new(
-        number: u64, source: SocketAddr, destination: SocketAddr, carrier: Carrier,
-        header: Header, at: Moment,
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        carrier: Carrier,
+        header: Header,
+        at: Moment,
     ) {
         /// Its place in the order of first packets, from 1, among everything an observer gives.
         pub number: u64 = number,

@@ -19,12 +19,14 @@ pub struct Http1 {
     pub exposed: Option<Box<Sightings>>,
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    head: Head,
-    scanners: [Scanner; 2],
-    http1: Http1,
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        head: Head = Head::Before,
+        scanners: [Scanner; 2] = Default::default(),
+        http1: Http1 = Http1::default(),
+    }
 }
 
 #[derive(Clone)]
@@ -39,14 +41,6 @@ enum Head {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            head: Head::Before,
-            scanners: Default::default(),
-            http1: Http1::default(),
-        }
-    }
-
     /// Takes the next bytes of a direction. Returns where HTTP/2 begins in them, behind the answer
     /// that switches to it (RFC 7540, section 3.2; the JDK's client asks for it).
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {

@@ -74,7 +74,8 @@ bartizan_registry::made! {
         traces: HashMap<(SocketAddr, SocketAddr), Trace> = HashMap::new(),
         /// Frames that live traces keep.
         kept: usize = 0,
-        overview: Overview = Overview::default(),
+        /// All connections given so far, and all packets of those that live.
+        pub overview: Overview = Overview::default(),
     }
 }
 
@@ -116,11 +117,6 @@ impl Timing {
         }
         self.traces.clear();
         self.kept = 0;
-    }
-
-    /// All connections given so far, and all packets of those that live.
-    pub fn overview(&self) -> &Overview {
-        &self.overview
     }
 
     /// Totals of the observer.

@@ -55,24 +55,16 @@ pub enum Origin {
     Midstream,
 }
 
-/// Content of a KE payload in plaintext.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyExchangeData {
-    /// Made with.
-    pub method: KeyExchangeMethod,
-    /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
-    pub length: u16,
-    /// The reason for which they are no key of the method.
-    pub fault: Option<NotAKey>,
-}
-
-impl KeyExchangeData {
-    pub(super) fn new(method: KeyExchangeMethod, from: Party, data: &[u8]) -> Self {
-        Self {
-            method,
-            length: data.len() as u16,
-            fault: share::of_ike(method.0, from == Party::Initiator, data),
-        }
+bartizan_registry::made! {
+    /// Content of a KE payload in plaintext.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct KeyExchangeData, pub(super) new(method: KeyExchangeMethod, from: Party, data: &[u8]) {
+        /// Made with.
+        pub method: KeyExchangeMethod = method,
+        /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
+        pub length: u16 = data.len() as u16,
+        /// The reason for which they are no key of the method.
+        pub fault: Option<NotAKey> = share::of_ike(method.0, from == Party::Initiator, data),
     }
 }
 

@@ -48,27 +48,31 @@ pub struct Arrival {
     pub whole: bool,
 }
 
-/// One IKE_SA while it lives.
-#[derive(Clone)]
-pub struct Session {
-    sa: IkeSa,
-    open: VecDeque<Open>,
-    /// Digest of the newest IKE_SA_INIT request, to distinguish a retransmission from another
-    /// attempt.
-    request: Option<u64>,
-    /// Number of responses before it that asked for another request.
-    retries: u64,
-    /// Digest of the response that chose a proposal.
-    answer: Option<u64>,
-    /// The checksums of either end.
-    sums: [Sums; 2],
-    /// Initialization vectors of either end.
-    nonces: [Nonces; 2],
-    /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
-    creating: [Option<Box<Rekey>>; 2],
-    opener: Option<Box<Opener>>,
-    /// Addresses to which it may be moving, and the end that sent between them.
-    moving: Option<([IpAddr; 2], Party)>,
+bartizan_registry::made! {
+    /// One IKE_SA while it lives.
+    #[derive(Clone)]
+    pub struct Session,
+    /// An IKE_SA whose first message, not yet taken, has this header.
+    pub new(number: u64, header: &Header, arrival: &Arrival) {
+        sa: IkeSa = IkeSa::new(number, header, arrival),
+        open: VecDeque<Open> = VecDeque::new(),
+        /// Digest of the newest IKE_SA_INIT request, to distinguish a retransmission from another
+        /// attempt.
+        request: Option<u64> = None,
+        /// Number of responses before it that asked for another request.
+        retries: u64 = 0,
+        /// Digest of the response that chose a proposal.
+        answer: Option<u64> = None,
+        /// The checksums of either end.
+        sums: [Sums; 2] = Default::default(),
+        /// Initialization vectors of either end.
+        nonces: [Nonces; 2] = Default::default(),
+        /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
+        creating: [Option<Box<Rekey>>; 2] = [None, None],
+        opener: Option<Box<Opener>> = None,
+        /// Addresses to which it may be moving, and the end that sent between them.
+        moving: Option<([IpAddr; 2], Party)> = None,
+    }
 }
 
 /// An exchange that may still go on.
@@ -94,22 +98,6 @@ enum Where {
 }
 
 impl Session {
-    /// An IKE_SA whose first message, not yet taken, has this header.
-    pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
-        Self {
-            sa: IkeSa::new(number, header, arrival),
-            open: VecDeque::new(),
-            request: None,
-            retries: 0,
-            answer: None,
-            sums: Default::default(),
-            nonces: Default::default(),
-            creating: [None, None],
-            opener: None,
-            moving: None,
-        }
-    }
-
     /// Its place in the order of first packets.
     pub fn number(&self) -> u64 {
         self.sa.number

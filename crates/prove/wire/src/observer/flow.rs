@@ -24,7 +24,10 @@ bartizan_registry::made! {
     pub(super) struct Flow,
     /// A connection whose first packet is `segment`, which is not yet taken.
     pub(super) new(
-        number: u64, source: SocketAddr, destination: SocketAddr, segment: &Segment<'_>,
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        segment: &Segment<'_>,
         arrived: &Arrived<'_>,
     ) {
         let at = arrived.at;

@@ -71,12 +71,14 @@ impl Direction {
     }
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    directions: [Direction; 2],
-    tls: Watched,
-    opener: Option<Box<Opener>>,
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        directions: [Direction; 2] = [Direction::new(), Direction::new()],
+        tls: Watched = Watched::default(),
+        opener: Option<Box<Opener>> = None,
+    }
 }
 
 /// A [`Tls`] in the making. Rare fields are boxed, because there may be a million connections.
@@ -118,14 +120,6 @@ struct Rare {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            directions: [Direction::new(), Direction::new()],
-            tls: Watched::default(),
-            opener: None,
-        }
-    }
-
     /// One that begins where another protocol goes over to it.
     pub(crate) fn behind(spoken: Spoken) -> Self {
         let mut session = Self::new();

@@ -41,12 +41,14 @@ pub(super) fn rank(link: &Link) -> u8 {
     verdicts * 2 + u8::from(link.objections.is_empty())
 }
 
-/// A link.
-#[derive(Debug)]
-pub(super) struct ShownLink {
-    pub(super) rank: u8,
-    pub(super) brief: Brief,
-    pub(super) detail: Detail,
+bartizan_registry::made! {
+    /// A link.
+    #[derive(Debug)]
+    pub(super) struct ShownLink, pub(super) new(source: usize, link: &Link) {
+        pub(super) rank: u8 = rank(link),
+        pub(super) brief: Brief = Brief::new(source, link),
+        pub(super) detail: Detail = Detail::new(link),
+    }
 }
 
 bartizan_registry::made! {
@@ -136,16 +138,6 @@ bartizan_registry::made! {
 impl Shown for ShownLink {
     fn differs(&self, other: &Self) -> bool {
         self.brief != other.brief
-    }
-}
-
-impl ShownLink {
-    pub(super) fn new(source: usize, link: &Link) -> Self {
-        Self {
-            rank: rank(link),
-            brief: Brief::new(source, link),
-            detail: Detail::new(link),
-        }
     }
 }
 
