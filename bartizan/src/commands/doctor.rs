@@ -161,14 +161,11 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
 fn aes() -> Examined {
     let presence = match processor::aes() {
         Some(true) => Presence::present(),
-        Some(false) => Presence::Absent {
-            reason: "this processor has none, or the kernel does not let programs use them".to_owned(),
-            get: "another processor, or a virtual machine that is given the host's".to_owned(),
-        },
-        None => Presence::Unknown {
-            reason: "not known of this kind of processor".to_owned(),
-            get: "an x86-64 or AArch64 processor".to_owned(),
-        },
+        Some(false) => Presence::absent(
+            "this processor has none, or the kernel does not let programs use them",
+            "another processor, or a virtual machine that is given the host's",
+        ),
+        None => Presence::unknown("not known of this kind of processor", "an x86-64 or AArch64 processor"),
     };
     Examined::new(Thing::AesInstructions, "AES instructions", presence)
 }
@@ -183,10 +180,7 @@ fn laboratory() -> Examined {
     };
     let presence = match reason {
         None => Presence::present(),
-        Some(reason) => Presence::Absent {
-            reason,
-            get: crate::laboratory::HINT.to_owned(),
-        },
+        Some(reason) => Presence::absent(reason, crate::laboratory::HINT),
     };
     Examined::new(Thing::Laboratory, "bartizan-lab", presence)
 }
@@ -204,10 +198,7 @@ fn roots(present: &[LabRoot]) -> Vec<Root> {
         let directory = match blueprint {
             Ok(blueprint) => blueprint.directory(),
             Err(error) => {
-                let presence = Presence::Unknown {
-                    reason: thing::in_a_line(&error),
-                    get: "BARTIZAN_CACHE=DIR says where they are".to_owned(),
-                };
+                let presence = Presence::unknown(thing::in_a_line(&error), "BARTIZAN_CACHE=DIR says where they are");
                 let examined = Examined::new(thing, name, presence);
                 return Root {
                     examined,
@@ -220,10 +211,10 @@ fn roots(present: &[LabRoot]) -> Vec<Root> {
             Some(_) => Presence::Present {
                 detail: Some(directory.display().to_string()),
             },
-            None => Presence::Absent {
-                reason: format!("nothing that could be used in {}", directory.display()),
-                get: "as root: bartizan lab root".to_owned(),
-            },
+            None => Presence::absent(
+                format!("nothing that could be used in {}", directory.display()),
+                "as root: bartizan lab root",
+            ),
         };
         Root {
             examined: Examined::new(thing, name, presence),
@@ -245,14 +236,11 @@ fn debian_kernel() -> Root {
         (_, Some(package)) => Presence::Present {
             detail: Some(format!("{}, {}", package.release(), package.directory().display())),
         },
-        (Ok(blueprint), None) => Presence::Absent {
-            reason: format!("nothing in {}", blueprint.directory().display()),
-            get: "as root: the first run with --kernel guest that needs it fetches it".to_owned(),
-        },
-        (Err(error), None) => Presence::Unknown {
-            reason: thing::in_a_line(error),
-            get: "BARTIZAN_CACHE=DIR says where it is".to_owned(),
-        },
+        (Ok(blueprint), None) => Presence::absent(
+            format!("nothing in {}", blueprint.directory().display()),
+            "as root: the first run with --kernel guest that needs it fetches it",
+        ),
+        (Err(error), None) => Presence::unknown(thing::in_a_line(error), "BARTIZAN_CACHE=DIR says where it is"),
     };
     Root {
         examined: Examined::new(thing, name, presence),

@@ -39,15 +39,17 @@ pub(super) struct CredentialsInEffect {
     pub(super) associations_end: Option<String>,
 }
 
-/// A certificate with its key.
-#[derive(Serialize)]
-pub(super) struct OwnInEffect {
-    pub(super) certificate: String,
-    pub(super) key: String,
-    /// Leaf first; empty where the files cannot be used.
-    pub(super) chain: Vec<CertificateInEffect>,
-    /// The policy of a peer accepts it today.
-    pub(super) in_use: bool,
+bartizan_registry::made! {
+    /// A certificate with its key.
+    #[derive(Serialize)]
+    pub(super) struct OwnInEffect, pub(super) unread(files: &CertificateFiles) {
+        pub(super) certificate: String = files.certificate.display().to_string(),
+        pub(super) key: String = files.key.display().to_string(),
+        /// Leaf first; empty where the files cannot be used.
+        pub(super) chain: Vec<CertificateInEffect> = Vec::new(),
+        /// The policy of a peer accepts it today.
+        pub(super) in_use: bool = false,
+    }
 }
 
 /// One certificate of the chain.
@@ -174,17 +176,6 @@ fn no_file(path: &Path) -> Option<Finding> {
         cause,
         "name a file, or a name that is free",
     ))
-}
-
-impl OwnInEffect {
-    pub(super) fn unread(files: &CertificateFiles) -> Self {
-        Self {
-            certificate: files.certificate.display().to_string(),
-            key: files.key.display().to_string(),
-            chain: Vec::new(),
-            in_use: false,
-        }
-    }
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.

@@ -14,34 +14,27 @@ use super::scope::Scope;
 use crate::commands::accept::Acceptance;
 use crate::commands::severity::Severity;
 
-/// Something the file's author should look at.
-#[derive(Serialize)]
-pub(super) struct Finding {
-    /// Subject of the finding: `SBI amf -- nrf`, `nodes.nrf.certificate`.
-    pub(super) about: String,
-    pub(super) finding: String,
-    pub(super) hint: String,
-    /// None for a remark.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) severity: Option<Severity>,
-    /// None where it is not accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) accepted: Option<Acceptance>,
+bartizan_registry::made! {
+    /// Something the file's author should look at.
+    #[derive(Serialize)]
+    pub(super) struct Finding,
+    /// A finding of high severity: most are faults that keep something from working as the file has
+    /// it.
+    pub(super) new(about: impl Into<String>, finding: impl Into<String>, hint: impl Into<String>) {
+        /// Subject of the finding: `SBI amf -- nrf`, `nodes.nrf.certificate`.
+        pub(super) about: String = about.into(),
+        pub(super) finding: String = finding.into(),
+        pub(super) hint: String = hint.into(),
+        /// None for a remark.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) severity: Option<Severity> = Some(Severity::High),
+        /// None where it is not accepted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) accepted: Option<Acceptance> = None,
+    }
 }
 
 impl Finding {
-    /// A finding of high severity: most are faults that keep something from working as the file has
-    /// it.
-    pub(super) fn new(about: impl Into<String>, finding: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            about: about.into(),
-            finding: finding.into(),
-            hint: hint.into(),
-            severity: Some(Severity::High),
-            accepted: None,
-        }
-    }
-
     /// The same with another severity.
     pub(super) fn with(self, severity: Severity) -> Self {
         Self {

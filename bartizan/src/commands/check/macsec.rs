@@ -61,26 +61,41 @@ pub(super) fn of_files(deployment: &Deployment, node: &Node) -> Vec<Finding> {
     refused.map(finding).collect()
 }
 
-/// A MACsec link.
-#[derive(Serialize)]
-pub(super) struct MacsecInEffect {
-    ends: Vec<EndInEffect>,
-    cipher: &'static str,
-    /// `encrypt` or `integrity`.
-    confidentiality: &'static str,
-    replay_window: u32,
-    mtu: Option<u32>,
-    /// Source of keys: `direct`, `mka` or `eap-tls`.
-    keying: &'static str,
-    /// Source of MKA's CAK: `exchange`, `file` or `eap-tls`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cak: Option<&'static str>,
-    initiator: String,
-    rekey_seconds: u64,
-    rekey_packets: u64,
-    keys_per_exchange: u64,
-    /// Protocols that pass the ports besides MACsec, EAPOL and the key exchange.
-    unencrypted: Vec<&'static str>,
+bartizan_registry::made! {
+    /// A MACsec link.
+    #[derive(Serialize)]
+    pub(super) struct MacsecInEffect, pub(super) of(interface: &Interface, link: &MacsecLink) {
+        let ends = interface.between.iter().zip(link.ports.iter().zip(&link.devices));
+        let ours = ends.enumerate().filter(|(end, _)| link.is_ours(*end));
+        let ends = ours.map(|(_, (node, (port, device)))| EndInEffect {
+            node: node.to_string(),
+            port: port.clone(),
+            device: device.clone(),
+        });
+        ends: Vec<EndInEffect> = ends.collect(),
+        cipher: &'static str = link.suite.name,
+        /// `encrypt` or `integrity`.
+        confidentiality: &'static str = link.confidentiality.name(),
+        replay_window: u32 = link.replay_window,
+        mtu: Option<u32> = link.mtu,
+        /// Source of keys: `direct`, `mka` or `eap-tls`.
+        keying: &'static str = link.keying.name(),
+        /// Source of MKA's CAK: `exchange`, `file` or `eap-tls`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cak: Option<&'static str> = match &link.keying {
+            Keying::Direct => None,
+            Keying::Mka(Cak::Exchange) => Some("exchange"),
+            Keying::Mka(Cak::Files(_)) => Some("file"),
+            Keying::EapTls => Some("eap-tls"),
+        },
+        initiator: String = link.initiator.to_string(),
+        rekey_seconds: u64 = link.rekey.as_secs(),
+        rekey_packets: u64 = link.rekey_packets,
+        keys_per_exchange: u64 = link.keys_per_exchange,
+        /// Protocols that pass the ports besides MACsec, EAPOL and the key exchange.
+        unencrypted: Vec<&'static str> =
+            link.unencrypted.iter().copied().map(Unencrypted::name).collect(),
+    }
 }
 
 #[derive(Serialize)]
@@ -91,35 +106,6 @@ struct EndInEffect {
 }
 
 impl MacsecInEffect {
-    pub(super) fn of(interface: &Interface, link: &MacsecLink) -> Self {
-        let ends = interface.between.iter().zip(link.ports.iter().zip(&link.devices));
-        let ours = ends.enumerate().filter(|(end, _)| link.is_ours(*end));
-        let ends = ours.map(|(_, (node, (port, device)))| EndInEffect {
-            node: node.to_string(),
-            port: port.clone(),
-            device: device.clone(),
-        });
-        Self {
-            ends: ends.collect(),
-            cipher: link.suite.name,
-            confidentiality: link.confidentiality.name(),
-            replay_window: link.replay_window,
-            mtu: link.mtu,
-            keying: link.keying.name(),
-            cak: match &link.keying {
-                Keying::Direct => None,
-                Keying::Mka(Cak::Exchange) => Some("exchange"),
-                Keying::Mka(Cak::Files(_)) => Some("file"),
-                Keying::EapTls => Some("eap-tls"),
-            },
-            initiator: link.initiator.to_string(),
-            rekey_seconds: link.rekey.as_secs(),
-            rekey_packets: link.rekey_packets,
-            keys_per_exchange: link.keys_per_exchange,
-            unencrypted: link.unencrypted.iter().copied().map(Unencrypted::name).collect(),
-        }
-    }
-
     /// For people.
     pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
         let ends = self

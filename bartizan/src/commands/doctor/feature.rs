@@ -66,15 +66,17 @@ pub(super) struct Need {
     pub(super) get: Option<String>,
 }
 
-/// A feature as it stands here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Readiness {
-    pub(super) feature: String,
-    /// True if its findings count when no feature is requested by name.
-    pub(super) default: bool,
-    /// True if it works here.
-    pub(super) ready: bool,
-    pub(super) needs: Vec<Need>,
+bartizan_registry::made! {
+    /// A feature as it stands here.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub(super) struct Readiness, pub(super) new(feature: String, default: bool, needs: Vec<Need>) {
+        pub(super) feature: String = feature,
+        /// True if its findings count when no feature is requested by name.
+        pub(super) default: bool = default,
+        /// True if it works here.
+        pub(super) ready: bool = needs.iter().all(|need| need.met || need.weight == Weight::Wanted),
+        pub(super) needs: Vec<Need> = needs,
+    }
 }
 
 impl Feature {
@@ -215,17 +217,6 @@ const LAB_ROOT: &[Requirement] = &[
     wanted(&[Thing::Chroot], "programs that see the root's files only"),
 ];
 
-impl Readiness {
-    pub(super) fn new(feature: String, default: bool, needs: Vec<Need>) -> Self {
-        Self {
-            feature,
-            default,
-            ready: needs.iter().all(|need| need.met || need.weight == Weight::Wanted),
-            needs,
-        }
-    }
-}
-
 const fn needed(any: &'static [Thing], because: &'static str) -> Requirement {
     Requirement {
         any,
@@ -330,10 +321,7 @@ mod tests {
         Examined::new(
             thing,
             name,
-            Presence::Absent {
-                reason: "not in PATH".to_owned(),
-                get: format!("apt-get install {name}"),
-            },
+            Presence::absent("not in PATH", format!("apt-get install {name}")),
         )
     }
 

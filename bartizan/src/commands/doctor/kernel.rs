@@ -48,14 +48,8 @@ fn tried(feature: Feature) -> Examined {
     };
     let presence = match feature.try_now() {
         Support::Present => Presence::present(),
-        Support::Absent(reason) => Presence::Absent {
-            reason,
-            get: format!("a kernel with {option}{guest}"),
-        },
-        Support::Unknown(reason) => Presence::Unknown {
-            reason,
-            get: "ask as root, with iproute2 and nftables installed".to_owned(),
-        },
+        Support::Absent(reason) => Presence::absent(reason, format!("a kernel with {option}{guest}")),
+        Support::Unknown(reason) => Presence::unknown(reason, "ask as root, with iproute2 and nftables installed"),
     };
     Examined::new(thing, name, presence)
 }

@@ -20,26 +20,20 @@ pub(super) fn examine(facts: &Facts) -> Vec<Examined> {
     let capabilities = effective();
     let has = |bit: u32| match capabilities {
         Some(set) if set >> bit & 1 == 1 => Presence::present(),
-        Some(_) => Presence::Absent {
-            reason: "not among the effective capabilities of this process".to_owned(),
-            get: if facts.root {
+        Some(_) => Presence::absent(
+            "not among the effective capabilities of this process",
+            if facts.root {
                 "give it to the container or service that this runs in".to_owned()
             } else {
                 AS_ROOT.to_owned()
             },
-        },
-        None => Presence::Unknown {
-            reason: "/proc/self/status does not say".to_owned(),
-            get: "mount /proc".to_owned(),
-        },
+        ),
+        None => Presence::unknown("/proc/self/status does not say", "mount /proc"),
     };
     let root = if facts.root {
         Presence::present()
     } else {
-        Presence::Absent {
-            reason: "this is another user".to_owned(),
-            get: AS_ROOT.to_owned(),
-        }
+        Presence::absent("this is another user", AS_ROOT)
     };
     vec![
         Examined::new(Thing::Root, "root", root),
@@ -59,14 +53,11 @@ pub(super) fn examine(facts: &Facts) -> Vec<Examined> {
 fn permission(permission: &Permission) -> Presence {
     match permission {
         Permission::Granted => Presence::present(),
-        Permission::Refused(reason) if reason.starts_with("ip:") => Presence::Absent {
-            reason: reason.clone(),
-            get: "apt-get install iproute2, or PATH=$PATH:/sbin where it is there".to_owned(),
-        },
-        Permission::Refused(reason) => Presence::Absent {
-            reason: reason.clone(),
-            get: AS_ROOT.to_owned(),
-        },
+        Permission::Refused(reason) if reason.starts_with("ip:") => Presence::absent(
+            reason.clone(),
+            "apt-get install iproute2, or PATH=$PATH:/sbin where it is there",
+        ),
+        Permission::Refused(reason) => Presence::absent(reason.clone(), AS_ROOT),
     }
 }
 

@@ -34,10 +34,7 @@ pub(super) fn on_host(facts: &Facts) -> Vec<Tool> {
     let named = in_path(PROGRAM).filter(|path| Some(path) != installed.as_ref());
     let found: Vec<PathBuf> = installed.into_iter().chain(named).collect();
     if found.is_empty() {
-        let presence = Presence::Absent {
-            reason: "neither installed nor in PATH".to_owned(),
-            get: INSTALL.to_owned(),
-        };
+        let presence = Presence::absent("neither installed nor in PATH", INSTALL);
         return vec![tool(HOST.to_owned(), None, presence)];
     }
     let examined = |path: PathBuf| Tool {
@@ -67,10 +64,10 @@ fn tool(of: String, version: Option<String>, presence: Presence) -> Tool {
 
 fn examine(engine: &Engine, of: String, facts: &Facts) -> Tool {
     if !facts.root || !facts.namespaces.granted() {
-        let presence = Presence::Unknown {
-            reason: "it is there; starting it to ask takes root and a network namespace".to_owned(),
-            get: "run this as root".to_owned(),
-        };
+        let presence = Presence::unknown(
+            "it is there; starting it to ask takes root and a network namespace",
+            "run this as root",
+        );
         return tool(of, None, presence);
     }
     match ask(engine) {

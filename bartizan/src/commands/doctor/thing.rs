@@ -105,6 +105,16 @@ impl Presence {
         Self::Present { detail: None }
     }
 
+    pub(super) fn absent(reason: impl Into<String>, get: impl Into<String>) -> Self {
+        let (reason, get) = (reason.into(), get.into());
+        Self::Absent { reason, get }
+    }
+
+    pub(super) fn unknown(reason: impl Into<String>, get: impl Into<String>) -> Self {
+        let (reason, get) = (reason.into(), get.into());
+        Self::Unknown { reason, get }
+    }
+
     pub(super) fn is_present(&self) -> bool {
         matches!(self, Self::Present { .. })
     }
@@ -113,10 +123,7 @@ impl Presence {
     pub(super) fn tried(result: Result<Option<String>, String>, get: impl Into<String>) -> Self {
         match result {
             Ok(detail) => Self::Present { detail },
-            Err(reason) => Self::Absent {
-                reason,
-                get: get.into(),
-            },
+            Err(reason) => Self::absent(reason, get.into()),
         }
     }
 }

@@ -155,10 +155,10 @@ impl Kind {
             .map(|finished| first_line(&finished));
         let presence = match &version {
             Ok(_) => Presence::present(),
-            Err(reason) => Presence::Absent {
-                reason: format!("{} does not run: {reason}", path.display()),
-                get: format!("apt-get install --reinstall {}", self.package),
-            },
+            Err(reason) => Presence::absent(
+                format!("{} does not run: {reason}", path.display()),
+                format!("apt-get install --reinstall {}", self.package),
+            ),
         };
         // One that cannot even say what it is would only fail at each of them again.
         let abilities = if version.is_ok() { self.abilities } else { &[] };

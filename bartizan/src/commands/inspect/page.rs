@@ -2,8 +2,7 @@
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::Report;
-use bartizan_inspect::text::counted;
-use bartizan_page::network::{Answer, Reported, Survey, Unseen, survey_html};
+use bartizan_page::network::{Survey, Unseen, survey_html};
 
 use super::accepted::Settled;
 use crate::commands::accept::Acceptance;
@@ -27,51 +26,20 @@ pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>, settle
 }
 
 fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>, acceptances: &[Option<Acceptance>]) -> Survey<'a> {
-    let totals = report.totals();
     let listed = deployment.map_or(&[][..], Deployment::interfaces);
     let unseen = report.network().unseen.iter().filter_map(|&place| listed.get(place));
+    let accepted = acceptances
+        .iter()
+        .map(|acceptance| acceptance.as_ref().map(Acceptance::text));
     Survey {
-        name: report.name().to_string(),
-        sha256: report.sha256().map(str::to_owned),
-        packets: totals.packets,
-        first_ns: totals.first.map(|moment| moment.time.0),
-        last_ns: totals.last.map(|moment| moment.time.0),
-        damage: report.damage().map(ToString::to_string),
-        network: report.network(),
+        report,
         unseen: unseen
             .map(|listed| Unseen {
                 interface: listed.kind.name().to_owned(),
                 ends: listed.between.clone().map(|node| node.to_string()),
             })
             .collect(),
-        answer: answer(report),
-        findings: report
-            .findings()
-            .into_iter()
-            .zip(acceptances)
-            .map(|(finding, acceptance)| Reported {
-                severity: finding.severity().name(),
-                remedy: finding.remedy,
-                concern: finding.concern.name(),
-                words: format!("{}: {}", counted(finding.count, finding.unit), finding.because),
-                example: finding.example,
-                accepted: acceptance.as_ref().map(Acceptance::text),
-            })
-            .collect(),
+        findings: report.findings().into_iter().zip(accepted).collect(),
         notes: report.notes(),
-    }
-}
-
-fn answer(report: &Report) -> Answer {
-    let answer = report.answer();
-    let coverage = answer.coverage;
-    let severities = answer.severities.iter();
-    Answer {
-        links: answer.links,
-        without_data: answer.without_data,
-        judged: coverage.percent(),
-        bytes: [coverage.wanted(), coverage.unproven, coverage.not_read],
-        severities: severities.map(|(severity, count)| (severity.name(), *count)).collect(),
-        steps: answer.steps.into_iter().map(|step| (step.remedy, step.mends)).collect(),
     }
 }

@@ -102,7 +102,7 @@ fn read(path: &Path, limits: Limits) -> Result<Timings, Failure> {
     })
     .map_err(unreadable)?;
     timing.finish(|timed| timings.add(timed));
-    timings.overview = timing.overview().clone();
+    timings.overview = timing.overview.clone();
     timings.untracked = timing.totals().untracked;
     timings.connections.sort_by_key(|timed| timed.connection.number);
     if let (Some(error), 0) = (&ended.damage, timing.totals().packets) {

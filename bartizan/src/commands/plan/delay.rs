@@ -6,9 +6,10 @@ use bartizan_budget::overhead::{IpVersion, Layout, Protection, Role};
 use bartizan_budget::queue::Service;
 use bartizan_budget::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
 use bartizan_budget::{Source, published};
+use bartizan_page::grid;
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
-use bartizan_page::sheet::{Grid, Section, Sheet};
+use bartizan_page::sheet::{Section, Sheet};
 use bartizan_registry::object;
 use serde::Serialize;
 
@@ -68,19 +69,21 @@ enum Sizes {
     Alike,
 }
 
-#[derive(Serialize)]
-struct Row {
-    protection: String,
-    sent_bytes: Bytes,
-    overhead_bytes: Bytes,
-    layout: Layout,
-    delay: Delay,
-    total_us: Microseconds,
-    /// By the protection in all; none where its processing is not known.
-    added_us: Option<Microseconds>,
-    /// By its bytes alone: queueing and transmission.
-    added_by_bytes_us: Microseconds,
-    processing_from: Source,
+bartizan_registry::made! {
+    #[derive(Serialize)]
+    struct Row, of(protection: &Protection, layout: Layout, delay: Delay, processing_from: Source) {
+        protection: String = protection.name().to_owned(),
+        sent_bytes: Bytes = layout.total(),
+        overhead_bytes: Bytes = layout.overhead(),
+        layout: Layout = layout,
+        delay: Delay = delay,
+        total_us: Microseconds = delay.total(),
+        /// By the protection in all; none where its processing is not known.
+        added_us: Option<Microseconds> = None,
+        /// By its bytes alone: queueing and transmission.
+        added_by_bytes_us: Microseconds = Microseconds::ZERO,
+        processing_from: Source = processing_from,
+    }
 }
 
 impl Row {
@@ -169,17 +172,7 @@ fn row(
         }
     };
     let delay = of(link, size, layout.total(), args.processing + measured).map_err(Failure::usage)?;
-    Ok(Row {
-        protection: protection.name().to_owned(),
-        sent_bytes: layout.total(),
-        overhead_bytes: layout.overhead(),
-        layout,
-        delay,
-        total_us: delay.total(),
-        added_us: None,
-        added_by_bytes_us: Microseconds::ZERO,
-        processing_from: from,
-    })
+    Ok(Row::of(protection, layout, delay, from))
 }
 
 fn sheet(
@@ -191,39 +184,21 @@ fn sheet(
     sources: &[Source],
 ) -> Sheet {
     let mut parts = Section::new("delay by its parts");
-    let mut grid = Grid::under(
-        "microseconds, one way",
-        [
-            "protection",
-            "#frame",
-            "#more",
-            "#queueing",
-            "#propagation",
-            "#transmission",
-            "#processing",
-            "#total",
-            "#added by bytes",
-            "#added in all",
-            "processing from",
-        ],
+    parts.tables.push(
+        grid! { "microseconds, one way", row in rows, { let delay = &row.delay; };
+            "protection": row.protection.clone(),
+            "#frame": row.sent_bytes.value().to_string(),
+            "#more": row.overhead_bytes.value().to_string(),
+            "#queueing": us(delay.queueing_us),
+            "#propagation": us(delay.propagation_us),
+            "#transmission": us(delay.transmission_us),
+            "#processing": us(delay.processing_us),
+            "#total": us(row.total_us),
+            "#added by bytes": us(row.added_by_bytes_us),
+            "#added in all": row.added_us.map_or_else(|| "not known".to_owned(), us),
+            "processing from": row.processing_from.to_string(),
+        },
     );
-    for row in rows {
-        let delay = &row.delay;
-        grid.push([
-            row.protection.clone(),
-            row.sent_bytes.value().to_string(),
-            row.overhead_bytes.value().to_string(),
-            us(delay.queueing_us),
-            us(delay.propagation_us),
-            us(delay.transmission_us),
-            us(delay.processing_us),
-            us(row.total_us),
-            us(row.added_by_bytes_us),
-            row.added_us.map_or_else(|| "not known".to_owned(), us),
-            row.processing_from.to_string(),
-        ]);
-    }
-    parts.tables.push(grid);
     if let Some(drawing) = by_size(args, link, protections, curves) {
         parts.drawings.push((
             drawing,
@@ -232,21 +207,18 @@ fn sheet(
     }
     let mut bytes = Section::new("every byte that is added");
     for row in rows.iter().skip(1) {
-        let mut grid = Grid::under(row.protection.clone(), ["part", "#bytes", "", "defined by"]);
-        for part in &row.layout.parts {
-            let role = match part.role {
-                Role::Payload => "as before",
-                Role::Added => "added",
-                Role::Padding => "padding",
-            };
-            grid.push([
-                part.name.to_string(),
-                part.bytes.value().to_string(),
-                role.to_owned(),
-                part.document.to_string(),
-            ]);
-        }
-        bytes.tables.push(grid);
+        bytes
+            .tables
+            .push(grid! { row.protection.clone(), part in &row.layout.parts;
+                "part": part.name.to_string(),
+                "#bytes": part.bytes.value().to_string(),
+                "": match part.role {
+                    Role::Payload => "as before",
+                    Role::Added => "added",
+                    Role::Padding => "padding",
+                },
+                "defined by": part.document.to_string(),
+            });
     }
     let plain = rows.first().map_or(Microseconds::ZERO, |row| row.total_us);
     let added = |row: &Row| row.added_us.unwrap_or(row.added_by_bytes_us).value();
@@ -306,12 +278,7 @@ fn by_size(
             let total = row(args, link, protection, Bytes::new(*size).ok()?, curves)
                 .ok()?
                 .total_us;
-            Some(Point {
-                x: *size as f64,
-                value: total.value(),
-                interval: None,
-                published: Vec::new(),
-            })
+            Some(Point::at(*size as f64, total.value()))
         });
         Line {
             name: protection.name().to_owned(),

@@ -9,6 +9,7 @@ use bartizan_budget::overhead::Protection;
 use bartizan_budget::queue::Service;
 use bartizan_budget::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
 use bartizan_budget::{Source, published};
+use bartizan_page::grid;
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone};
@@ -198,38 +199,23 @@ fn sheet(args: &Args, size: Bytes, found: &Feasibility, counts: &[Count], source
         .map(|count| format!("{} with {}", count.fits, count.mode.name()))
         .collect();
     let mut delays = Section::new("delay of the largest frame");
-    let mut grid = Grid::under(
-        "microseconds, one way",
-        [
-            "mode",
-            "#frame",
-            "#queueing",
-            "#propagation",
-            "#transmission",
-            "#processing",
-            "#total",
-            "#pairs",
-            "processing from",
-        ],
-    );
-    for of in &found.modes {
-        let fits = counts
+    let fits = |mode| {
+        counts
             .iter()
-            .find(|count| count.mode == of.mode)
-            .map_or(0, |count| count.fits);
-        grid.push([
-            of.mode.name().to_owned(),
-            of.sent.value().to_string(),
-            us(of.delay.queueing_us),
-            us(of.delay.propagation_us),
-            us(of.delay.transmission_us),
-            us(of.delay.processing_us),
-            us(of.delay.total()),
-            fits.to_string(),
-            of.processing_from.to_string(),
-        ]);
-    }
-    delays.tables.push(grid);
+            .find(|count| count.mode == mode)
+            .map_or(0, |count| count.fits)
+    };
+    delays.tables.push(grid! { "microseconds, one way", of in &found.modes;
+        "mode": of.mode.name(),
+        "#frame": of.sent.value().to_string(),
+        "#queueing": us(of.delay.queueing_us),
+        "#propagation": us(of.delay.propagation_us),
+        "#transmission": us(of.delay.transmission_us),
+        "#processing": us(of.delay.processing_us),
+        "#total": us(of.delay.total()),
+        "#pairs": fits(of.mode).to_string(),
+        "processing from": of.processing_from.to_string(),
+    });
     delays.tables.push(reach(found));
     Sheet {
         command: "bartizan plan fronthaul".to_owned(),
@@ -317,12 +303,9 @@ fn by_distance(
                     points: Vec::new(),
                 });
             }
-            items[index].points.push(Point {
-                x: f64::from(kilometre),
-                value: count.fits as f64,
-                interval: None,
-                published: Vec::new(),
-            });
+            items[index]
+                .points
+                .push(Point::at(f64::from(kilometre), count.fits as f64));
         }
     }
     let axis = Axis {

@@ -20,6 +20,7 @@ mod header;
 mod http;
 mod ike;
 mod macsec;
+mod made;
 mod name;
 mod object;
 mod primitive;

@@ -18,28 +18,21 @@ pub enum Form {
     Text,
 }
 
-/// Writes events to standard output.
-pub struct EventWriter {
-    form: Form,
-    out: StdoutWriter,
-    reported: u64,
-    /// The reader is gone, or accepted nothing until the end.
-    pub unheard: bool,
-    stalled: bool,
+bartizan_registry::made! {
+    /// Writes events to standard output.
+    pub struct EventWriter,
+    /// Nothing written yet.
+    pub new(form: Form, out: StdoutWriter) {
+        form: Form = form,
+        out: StdoutWriter = out,
+        reported: u64 = 0,
+        /// The reader is gone, or accepted nothing until the end.
+        pub unheard: bool = false,
+        stalled: bool = false,
+    }
 }
 
 impl EventWriter {
-    /// Nothing written yet.
-    pub fn new(form: Form, out: StdoutWriter) -> Self {
-        Self {
-            form,
-            out,
-            reported: 0,
-            unheard: false,
-            stalled: false,
-        }
-    }
-
     /// Returns the failure about output that the reader did not accept until the end.
     pub fn left(&self) -> Option<Failure> {
         self.stalled.then(|| {

@@ -26,26 +26,29 @@ const NODES: usize = 1000;
 /// Damaged lines reported; all are counted.
 const SHOWN: u64 = 10;
 
-/// One ledger, by name.
-struct Growing {
-    path: PathBuf,
-    tail: Tail,
-    /// Device and inode of the files of it that were read or are being read.
-    seen: BTreeSet<(u64, u64)>,
-    /// Rotated files that wait to be read: those of before, and those that came and went between two looks.
-    rotated: VecDeque<PathBuf>,
-    /// The beginning of a line whose end has not come.
-    line: Vec<u8>,
-    records: u64,
-    /// Nodes that wrote the ledgers.
-    nodes: BTreeSet<String>,
+bartizan_registry::made! {
+    /// One ledger, by name.
+    struct Growing, of(path: &Path, tail: Tail) {
+        path: PathBuf = path.to_owned(),
+        tail: Tail = tail,
+        /// Device and inode of the files of it that were read or are being read.
+        seen: BTreeSet<(u64, u64)> = BTreeSet::new(),
+        /// Rotated files that wait to be read: those of before, and those that came and went between two looks.
+        rotated: VecDeque<PathBuf> = VecDeque::new(),
+        /// The beginning of a line whose end has not come.
+        line: Vec<u8> = Vec::new(),
+        records: u64 = 0,
+        /// Nodes that wrote the ledgers.
+        nodes: BTreeSet<String> = BTreeSet::new(),
+    }
 }
 
 /// Ledgers, read on and on.
 pub struct GrowingLedgers {
     files: Vec<Growing>,
     buffer: Vec<u8>,
-    damaged: u64,
+    /// Lines that were no records.
+    pub damaged: u64,
 }
 
 impl GrowingLedgers {
@@ -53,15 +56,7 @@ impl GrowingLedgers {
     pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let files = paths.iter().map(|path| {
             let tail = Tail::open(path).map_err(|error| unreadable_ledger(path, &error))?;
-            let mut growing = Growing {
-                path: path.clone(),
-                tail,
-                seen: BTreeSet::new(),
-                rotated: VecDeque::new(),
-                line: Vec::new(),
-                records: 0,
-                nodes: BTreeSet::new(),
-            };
+            let mut growing = Growing::of(path, tail);
             growing.look_for_rotated();
             Ok(growing)
         });
@@ -83,11 +78,6 @@ impl GrowingLedgers {
             let name = printable(&file.path.display().to_string());
             inventory.ledger(name, None, file.records, file.nodes.clone());
         }
-    }
-
-    /// Lines that were no records.
-    pub fn damaged(&self) -> u64 {
-        self.damaged
     }
 
     /// Adds what was written since; says whether there was anything.
@@ -233,11 +223,11 @@ mod tests {
             let recorded = write(times);
             assert_eq!(read(&mut growing), recorded, "{times}");
         }
-        assert_eq!(growing.damaged(), 0);
+        assert_eq!(growing.damaged, 0);
         // A line that is no record was one, perhaps, that contradicts another.
         let before = read(&mut growing);
         let mut file = std::fs::File::options().append(true).open(&path).unwrap();
         std::io::Write::write_all(&mut file, b"{\"v\": 1, \"at_\n").unwrap();
-        assert_eq!((read(&mut growing), growing.damaged()), (before + 1, 1));
+        assert_eq!((read(&mut growing), growing.damaged), (before + 1, 1));
     }
 }

@@ -92,7 +92,7 @@ impl Merge {
                 Some(Item::Begin(begin)) => joint.begin(begin, file).map_err(|Apart| foreign(path, &source.name))?,
                 Some(Item::Packet(..)) if !joint.is_within() => return Err(damaged(path, "a packet of no capture")),
                 Some(Item::Packet(packet, holes)) => {
-                    if !is_counted(taking.observer(), &packet, holes) {
+                    if !is_counted(&taking.observer, &packet, holes) {
                         return Err(depended_on(path, &packet));
                     }
                     taking.take(CapturePart::Packet(packet));

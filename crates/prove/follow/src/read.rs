@@ -157,7 +157,8 @@ pub struct Given {
 
 /// Takes what a capture holds.
 pub struct Taking<'a> {
-    observer: Observer,
+    /// The observer of its packets.
+    pub observer: Observer,
     judging: Judging<'a>,
     keys: &'a Keyring,
     own_keys: Option<Log<'a>>,
@@ -177,11 +178,6 @@ impl Taking<'_> {
                 log.push(b"\n");
             }
         }
-    }
-
-    /// The observer of its packets.
-    pub fn observer(&self) -> &Observer {
-        &self.observer
     }
 }
 

@@ -185,7 +185,7 @@ pub(crate) fn from_interface(
             Ok(Turn::Busy)
         }
         Ok(Fed::Ended(Ok(()))) | Err(TryRecvError::Disconnected) => Ok(Turn::Ended),
-        Ok(Fed::Ended(Err(error))) => Err(interface::failed(stream.name(), error)),
+        Ok(Fed::Ended(Err(error))) => Err(interface::failed(&stream.name, error)),
         Err(TryRecvError::Empty) => Ok(Turn::Quiet),
     }
 }
@@ -197,7 +197,7 @@ fn from_file(
     tell: &mut impl FnMut(Notice),
 ) -> Result<Turn, Failure> {
     let grown = tail.read(stream.room(PIECE));
-    match grown.map_err(|error| Failure::new(format!("{}: {error}", stream.name())))? {
+    match grown.map_err(|error| Failure::new(format!("{}: {error}", stream.name)))? {
         Grown::Nothing => Ok(Turn::Quiet),
         Grown::Bytes(length) => {
             stream
@@ -226,7 +226,7 @@ fn from_pipe(
                 .map_err(|damage| damaged(stream, &damage))?;
             Ok(Turn::Busy)
         }
-        Ok(Err(error)) => Err(Failure::new(format!("{}: {error}", stream.name()))),
+        Ok(Err(error)) => Err(Failure::new(format!("{}: {error}", stream.name))),
         Err(TryRecvError::Empty) => Ok(Turn::Quiet),
         Err(TryRecvError::Disconnected) => match stream.ended() {
             Ok(()) => Ok(Turn::Ended),
@@ -256,5 +256,5 @@ fn pump(mut input: impl Read, give: &SyncSender<io::Result<Vec<u8>>>) {
 }
 
 fn damaged(stream: &Stream, damage: &CaptureError) -> Failure {
-    damage::damaged(stream.name(), damage, stream.packets())
+    damage::damaged(&stream.name, damage, stream.packets())
 }

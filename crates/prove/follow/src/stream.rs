@@ -18,7 +18,8 @@ use bartizan_wire::ike::IkeSa;
 use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{
-    CaptureError, CapturePart, CaptureReader, Connection, Holding, Observer, Omitted, Packet, Sink, Timestamp, Totals,
+    CaptureError, CapturePart, CaptureReader, Connection, FragmentLimits, Holding, Limits, Observer, Omitted, Packet,
+    Sink, Timestamp, Totals,
 };
 
 use super::keys::Log;
@@ -61,82 +62,57 @@ pub struct Passed {
     pub bytes: u64,
 }
 
-/// One source of packets, judged.
-pub struct Stream {
-    name: String,
-    observer: Observer,
-    report: Report,
-    following: Following,
-    recent: Recent,
-    /// Closed connections that wait for a ledger's word, with when they closed, and how many there may be.
-    waiting: VecDeque<(Instant, Connection)>,
-    waiting_most: usize,
-    reader: CaptureReader,
-    /// Packets of the files before the one that is read.
-    before: u64,
-    dropped: u64,
-    /// Damage or cut of the capture; bytes behind it are not read.
-    damage: Option<CaptureError>,
-    /// By direction, of an interface: in, out.
-    passed: [Passed; 2],
-    newest: Timestamp,
-    arrived: Instant,
-    /// Packets that may yet be taken.
-    left: Option<u64>,
-}
-
-impl Stream {
+bartizan_registry::made! {
+    /// One source of packets, judged.
+    pub struct Stream,
     /// Nothing read yet. `left` bounds the packets taken.
-    pub fn new(
+    pub new(
         name: &Path,
         detail: Detail,
         shares: Shares,
         following: Following,
         left: Option<u64>,
         keys: &Arc<Keyring>,
-        inventory: Option<&mut Inventory>,
-    ) -> Self {
-        let name = read::name(name);
-        let report = Report::new(name.clone(), detail, shares);
-        if let Some(inventory) = inventory {
-            inventory.begin(&name);
-        }
-        let mut limits = shares.limits;
-        if let Some(window) = following.window {
-            // Incomplete packets are given up within the window, so that a view still shows them.
-            let half = u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
-            limits.fragments.lifetime = limits.fragments.lifetime.min(half);
-        }
-        Self {
-            name,
-            observer: Observer::new(limits).with_keys(Arc::<Keyring>::clone(keys)),
-            report,
-            recent: Recent::new(following.window.unwrap_or(Duration::MAX), shares),
-            following,
-            waiting: VecDeque::new(),
-            waiting_most: WAITING.min(shares.waiting / CONNECTION),
-            reader: CaptureReader::new(),
-            before: 0,
-            dropped: 0,
-            damage: None,
-            passed: [Passed::default(); 2],
-            newest: Timestamp(0),
-            arrived: Instant::now(),
-            left,
-        }
+    ) {
+        // Incomplete packets are given up within the window, so that a view still shows them.
+        let half = |window: Duration| u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
+        let fragments = FragmentLimits {
+            lifetime: shares.limits.fragments.lifetime.min(following.window.map_or(u64::MAX, half)),
+            ..shares.limits.fragments
+        };
+        let limits = Limits { fragments, ..shares.limits };
+        /// Its name in reports.
+        pub name: String = read::name(name),
+        observer: Observer = Observer::new(limits).with_keys(Arc::<Keyring>::clone(keys)),
+        report: Report = Report::new(read::name(name), detail, shares),
+        following: Following = following,
+        recent: Recent = Recent::new(following.window.unwrap_or(Duration::MAX), shares),
+        /// Closed connections that wait for a ledger's word, with when they closed, and how many there may be.
+        waiting: VecDeque<(Instant, Connection)> = VecDeque::new(),
+        waiting_most: usize = WAITING.min(shares.waiting / CONNECTION),
+        reader: CaptureReader = CaptureReader::new(),
+        /// Packets of the files before the one that is read.
+        before: u64 = 0,
+        dropped: u64 = 0,
+        /// Damage or cut of the capture; bytes behind it are not read.
+        damage: Option<CaptureError> = None,
+        /// Packets received and sent by the interface.
+        pub passed: [Passed; 2] = [Passed::default(); 2],
+        /// The time of the newest packet; zero before the first.
+        pub newest: Timestamp = Timestamp(0),
+        arrived: Instant = Instant::now(),
+        /// Packets that may yet be taken.
+        left: Option<u64> = left,
     }
+}
 
+impl Stream {
     /// The same, which takes handshakes one by one as well.
     pub fn with_handshakes(self) -> Self {
         Self {
             recent: self.recent.with_handshakes(),
             ..self
         }
-    }
-
-    /// Its name in reports.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Packets read so far.
@@ -157,16 +133,6 @@ impl Stream {
     /// Packets lost at the capture.
     pub fn dropped(&self) -> u64 {
         self.dropped + self.reader.dropped_at_capture()
-    }
-
-    /// Packets received and sent by the interface.
-    pub fn passed(&self) -> [Passed; 2] {
-        self.passed
-    }
-
-    /// The time of the newest packet; zero before the first.
-    pub fn newest(&self) -> Timestamp {
-        self.newest
     }
 
     /// Returns true if all requested packets have come.

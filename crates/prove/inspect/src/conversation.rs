@@ -1,8 +1,6 @@
 //! A conversation: one connection, association, security association or protocol over UDP, judged,
 //! and its likeness to others. Several of them between two ends are a link, of `posture`.
 
-use std::net::SocketAddr;
-
 use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::datagrams::{Datagrams, DatagramsSent};
@@ -14,38 +12,52 @@ use bartizan_wire::path::Path;
 use bartizan_wire::proxy::Hop;
 use bartizan_wire::sctp::{self, Association, Begun};
 use bartizan_wire::ssh::Ssh;
+use bartizan_wire::tcp::StreamCounts;
 use bartizan_wire::tls::{Certificates, ClientHello, Flight, Opened, Protected, Tls};
 use bartizan_wire::{Address, Captured, Connection, Content, End, Ending, Moment, Roles, Seen, Start, Traffic};
 
-/// A connection, association or security association and what follows from it, without what only readers needed.
-#[derive(Debug, Clone)]
-pub struct Conversation {
-    pub(crate) number: u64,
-    pub(crate) client: End,
-    pub(crate) server: End,
-    /// The evidence by which the two were distinguished.
-    pub(crate) roles: &'static str,
-    /// Carriers of its packets, and those on the way back, where that differs.
-    pub(crate) path: Path,
-    pub(crate) path_back: Option<Path>,
-    /// Packets of the capture that belong to it, and to nothing in it.
-    pub(crate) captured: Captured,
-    pub(crate) first: Moment,
-    pub(crate) last: Moment,
-    pub(crate) start: &'static str,
-    pub(crate) ending: &'static str,
-    pub(crate) from_client: Traffic,
-    pub(crate) from_server: Traffic,
-    pub(crate) tls: Option<TlsFacts>,
-    pub(crate) http2: Option<Http2>,
-    pub(crate) ssh: Option<Box<Ssh>>,
-    pub(crate) ike: Option<Box<IkeSa>>,
-    pub(crate) esp: Option<Box<EspSa>>,
-    pub(crate) sctp: Option<Box<Association>>,
-    pub(crate) datagrams: Option<Box<Datagrams>>,
-    /// Negotiations with proxies that its stream begins with.
-    pub(crate) proxies: Box<[Hop]>,
-    pub(crate) posture: Posture,
+use crate::json::at_packet;
+
+bartizan_registry::made! {
+    /// A connection, association or security association and what follows from it, without what only readers needed.
+    #[derive(Debug, Clone)]
+    pub struct Conversation,
+    /// Fields that all kinds have, and of the rest the values that most have.
+    bare(
+        number: u64,
+        [client, server]: [End; 2],
+        path: Path,
+        captured: Captured,
+        [first, last]: [Moment; 2],
+        posture: Posture,
+    ) {
+        pub(crate) number: u64 = number,
+        pub(crate) client: End = client,
+        pub(crate) server: End = server,
+        /// The evidence by which the two were distinguished.
+        pub(crate) roles: &'static str = "sender",
+        /// Carriers of its packets, and those on the way back, where that differs.
+        pub(crate) path: Path = path,
+        pub(crate) path_back: Option<Path> = None,
+        /// Packets of the capture that belong to it, and to nothing in it.
+        pub(crate) captured: Captured = captured,
+        pub(crate) first: Moment = first,
+        pub(crate) last: Moment = last,
+        pub(crate) start: &'static str = "first packet",
+        pub(crate) ending: &'static str = "open",
+        pub(crate) from_client: Traffic = Traffic::default(),
+        pub(crate) from_server: Traffic = Traffic::default(),
+        pub(crate) tls: Option<TlsFacts> = None,
+        pub(crate) http2: Option<Http2> = None,
+        pub(crate) ssh: Option<Box<Ssh>> = None,
+        pub(crate) ike: Option<Box<IkeSa>> = None,
+        pub(crate) esp: Option<Box<EspSa>> = None,
+        pub(crate) sctp: Option<Box<Association>> = None,
+        pub(crate) datagrams: Option<Box<Datagrams>> = None,
+        /// Negotiations with proxies that its stream begins with.
+        pub(crate) proxies: Box<[Hop]> = Box::default(),
+        pub(crate) posture: Posture = posture,
+    }
 }
 
 /// Carriers of the responder's messages, where they differ.
@@ -67,52 +79,88 @@ fn ending(ending: Ending) -> &'static str {
 
 /// Packets and bytes of one direction, of a protocol that is no byte stream.
 fn traffic(packets: u64, bytes: u64, missing: u64) -> Traffic {
-    let mut traffic = Traffic::default();
-    traffic.packets = packets;
-    traffic.stream.bytes = bytes;
-    traffic.stream.gaps = missing;
-    traffic
+    let mut stream = StreamCounts::default();
+    (stream.bytes, stream.gaps) = (bytes, missing);
+    Traffic { packets, stream }
 }
 
-/// Evidence of a TLS connection.
-#[derive(Debug, Clone)]
-pub(crate) struct TlsFacts {
-    /// The ClientHello that counts: the second where the server asked for one.
-    pub(crate) hello: Option<ClientHello>,
-    pub(crate) cipher_suite: Option<u16>,
-    /// The group a HelloRetryRequest asked for, if there was one.
-    pub(crate) hello_retry_request: Option<Option<NamedGroup>>,
-    pub(crate) resumed: bool,
-    /// Certificates in plaintext, as before TLS 1.3; none where no message with them was seen.
-    pub(crate) server_certificates: Option<Box<[Certificate]>>,
-    pub(crate) client_certificates: Option<Box<[Certificate]>>,
-    pub(crate) flights: Vec<Flight>,
-    pub(crate) protected_client: Protected,
-    pub(crate) protected_server: Protected,
-    pub(crate) alerts: Vec<String>,
-    pub(crate) faults: Vec<String>,
-    pub(crate) opened: Option<Box<Opened>>,
+bartizan_registry::made! {
+    /// Evidence of a TLS connection.
+    #[derive(Debug, Clone)]
+    pub(crate) struct TlsFacts, new(tls: &Tls) {
+        let hello = tls.second_client_hello.as_ref().or(tls.client_hello.as_ref());
+        let server = tls.server_hello.as_ref().map(|seen| &seen.value);
+        let resumed_12 = || {
+            let (Some(client), Some(server)) = (hello, server) else {
+                return false;
+            };
+            !server.session_id.is_empty() && server.session_id == client.value.session_id
+        };
+        let resumed = match tls.version() {
+            Some(bartizan_wire::tls::Version::TLS13) => server.is_some_and(|server| server.pre_shared_key.is_some()),
+            Some(_) => resumed_12(),
+            None => false,
+        };
+        let chain = |seen: &Option<Seen<Certificates>>| Some(seen.as_ref()?.value.chain.clone().into_boxed_slice());
+        /// The ClientHello that counts: the second where the server asked for one.
+        pub(crate) hello: Option<ClientHello> = hello.map(|seen| seen.value.clone()),
+        pub(crate) cipher_suite: Option<u16> = server.map(|server| server.cipher_suite),
+        /// The group a HelloRetryRequest asked for, if there was one.
+        pub(crate) hello_retry_request: Option<Option<NamedGroup>> = tls
+            .hello_retry_request
+            .as_ref()
+            .map(|seen| seen.value.key_share.map(|share| share.group)),
+        pub(crate) resumed: bool = resumed,
+        /// Certificates in plaintext, as before TLS 1.3; none where no message with them was seen.
+        pub(crate) server_certificates: Option<Box<[Certificate]>> =
+            chain(&tls.server_certificates),
+        pub(crate) client_certificates: Option<Box<[Certificate]>> =
+            chain(&tls.client_certificates),
+        pub(crate) flights: Vec<Flight> = tls.handshake_flights().to_vec(),
+        pub(crate) protected_client: Protected = tls.from_client,
+        pub(crate) protected_server: Protected = tls.from_server,
+        pub(crate) alerts: Vec<String> =
+            tls.alerts.iter().map(|seen| seen.value.to_string()).collect(),
+        pub(crate) faults: Vec<String> = tls.faults.iter().map(at_packet).collect(),
+        pub(crate) opened: Option<Box<Opened>> = tls.opened.clone(),
+    }
 }
 
-/// Connections that agree in this are one row of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Likeness {
-    client: Address,
-    server: End,
-    path: Path,
-    kind: Kind,
-    interface: Option<Interface>,
-    key_exchange: Option<String>,
-    stayed: String,
-    offered: Vec<NamedGroup>,
-    schemes: Vec<SignatureScheme>,
-    group: Option<NamedGroup>,
-    hello_retry_request: bool,
-    resumed: bool,
-    confidentiality: Verdict,
-    authenticity: Verdict,
-    because: [String; 2],
-    contradictions: Vec<String>,
+bartizan_registry::made! {
+    /// Connections that agree in this are one row of a table.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub(crate) struct Likeness, of(conversation: &Conversation) {
+        let posture = &conversation.posture;
+        let hello = conversation.tls.as_ref().and_then(|tls| tls.hello.as_ref());
+        client: Address = conversation.client.address(),
+        server: End = conversation.server,
+        path: Path = conversation.path.clone(),
+        kind: Kind = posture.kind,
+        interface: Option<Interface> = posture.interface,
+        key_exchange: Option<String> = posture.key_exchange(),
+        // For TLS the reason follows from what is compared anyway; for IPsec it has sizes of
+        // its own.
+        stayed: String = conversation
+            .ike
+            .as_ref()
+            .map_or_else(String::new, |_| posture.stayed.because().to_owned()),
+        offered: Vec<NamedGroup> =
+            hello.map_or_else(Vec::new, |hello| hello.supported_groups.clone()),
+        schemes: Vec<SignatureScheme> =
+            hello.map_or_else(Vec::new, |hello| hello.signature_algorithms.clone()),
+        group: Option<NamedGroup> = posture.group,
+        hello_retry_request: bool =
+            conversation.tls.as_ref().is_some_and(|tls| tls.hello_retry_request.is_some()),
+        resumed: bool = conversation.tls.as_ref().is_some_and(|tls| tls.resumed),
+        confidentiality: Verdict = posture.confidentiality.verdict(),
+        authenticity: Verdict = posture.authenticity.verdict(),
+        because: [String; 2] = [
+            posture.confidentiality.because().to_owned(),
+            posture.authenticity.because().to_owned(),
+        ],
+        contradictions: Vec<String> =
+            posture.contradictions.iter().map(|found| found.what.clone()).collect(),
+    }
 }
 
 impl Conversation {
@@ -156,20 +204,15 @@ impl Conversation {
             | Content::IkeInTcp(_)
             | Content::Plaintext(_) => {}
         }
+        let ends = [connection.client, connection.server].map(End::Socket);
+        let (path, span) = (connection.path.clone(), [connection.first, connection.last]);
         Self {
-            number: connection.number,
-            client: End::Socket(connection.client),
-            server: End::Socket(connection.server),
             roles: match connection.roles {
                 Roles::Syn => "syn",
                 Roles::Content => "content",
                 Roles::Port => "port",
             },
-            path: connection.path.clone(),
             path_back: connection.path_back.clone(),
-            captured: connection.captured,
-            first: connection.first,
-            last: connection.last,
             start: match connection.start {
                 Start::Syn => "syn",
                 Start::Midstream => "midstream",
@@ -180,31 +223,22 @@ impl Conversation {
             tls,
             http2,
             ssh,
-            ike: None,
-            esp: None,
-            sctp: None,
-            datagrams: None,
             proxies: connection.negotiations().cloned().collect(),
-            posture,
+            ..Self::bare(connection.number, ends, path, connection.captured, span, posture)
         }
     }
 
     /// An SCTP association.
     pub(crate) fn association(association: Association, posture: Posture) -> Self {
         let direction = |sent: &sctp::Sent| traffic(sent.packets, sent.bytes, sent.missing);
+        let ends = [association.initiator, association.responder].map(End::Socket);
+        let (path, span) = (association.path.clone(), [association.first, association.last]);
+        let bare = Self::bare(association.number, ends, path, association.captured, span, posture);
         Self {
-            number: association.number,
-            client: End::Socket(association.initiator),
-            server: End::Socket(association.responder),
             roles: match association.roles {
                 sctp::Roles::Init => "init",
                 sctp::Roles::Port => "port",
             },
-            path: association.path.clone(),
-            path_back: None,
-            captured: association.captured,
-            first: association.first,
-            last: association.last,
             start: match association.begun {
                 Begun::Init => "init",
                 Begun::Midstream => "midstream",
@@ -212,122 +246,77 @@ impl Conversation {
             ending: ending(association.ending),
             from_client: direction(&association.from_initiator),
             from_server: direction(&association.from_responder),
-            tls: None,
-            http2: None,
             ssh: association.ssh.clone(),
-            ike: None,
-            esp: None,
-            posture,
-            datagrams: None,
-            proxies: Box::default(),
             sctp: Some(Box::new(association)),
+            ..bare
         }
     }
 
     /// An IKE_SA.
-    pub(crate) fn ike(judged: JudgedIkeSa) -> Self {
-        let JudgedIkeSa { sa, posture } = judged;
+    pub(crate) fn ike(JudgedIkeSa { sa, posture }: JudgedIkeSa) -> Self {
         let (ours, theirs) = (&sa.from_initiator, &sa.from_responder);
+        let path = sa.paths.iter().flatten().next().cloned().unwrap_or_default();
+        let ends = [sa.initiator, sa.responder].map(End::Socket);
+        let bare = Self::bare(sa.number, ends, path, sa.captured, [sa.first, sa.last], posture);
         Self {
-            number: sa.number,
-            client: End::Socket(sa.initiator),
-            server: End::Socket(sa.responder),
             roles: "initiator flag",
-            path: sa.paths.iter().flatten().next().cloned().unwrap_or_default(),
             path_back: back_of(&sa),
-            captured: sa.captured,
-            first: sa.first,
-            last: sa.last,
             start: match sa.origin {
                 Origin::Init => "init",
                 Origin::Rekey => "rekey",
                 Origin::Resumed => "resumed",
                 Origin::Midstream => "midstream",
             },
-            ending: "open",
             from_client: traffic(ours.packets, ours.ip_bytes, 0),
             from_server: traffic(theirs.packets, theirs.ip_bytes, 0),
-            tls: None,
-            http2: None,
-            ssh: None,
             ike: Some(Box::new(sa)),
-            esp: None,
-            sctp: None,
-            datagrams: None,
-            proxies: Box::default(),
-            posture,
+            ..bare
         }
     }
 
     /// An ESP security association: one direction, its sender in the place of the client.
-    pub(crate) fn esp(judged: JudgedEspSa) -> Self {
-        let JudgedEspSa { sa, posture, .. } = judged;
-        let (client, server) = match sa.carrier {
-            Carrier::Ip => (End::Host(sa.source), End::Host(sa.destination)),
-            Carrier::Udp { source, destination } | Carrier::Tcp { source, destination } => (
-                End::Socket(SocketAddr::new(sa.source, source)),
-                End::Socket(SocketAddr::new(sa.destination, destination)),
-            ),
+    pub(crate) fn esp(JudgedEspSa { sa, posture, .. }: JudgedEspSa) -> Self {
+        let ends = match sa.carrier {
+            Carrier::Ip => [sa.source, sa.destination].map(End::Host),
+            Carrier::Udp { source, destination } | Carrier::Tcp { source, destination } => {
+                [(sa.source, source), (sa.destination, destination)].map(|end| End::Socket(end.into()))
+            }
         };
+        let bare = Self::bare(
+            sa.number,
+            ends,
+            sa.path.clone(),
+            sa.captured,
+            [sa.first, sa.last],
+            posture,
+        );
         Self {
-            number: sa.number,
-            client,
-            server,
-            roles: "sender",
-            path: sa.path.clone(),
-            path_back: None,
-            captured: sa.captured,
-            first: sa.first,
-            last: sa.last,
             start: if sa.first_sequence == 1 {
                 "first packet"
             } else {
                 "midstream"
             },
-            ending: "open",
             from_client: traffic(sa.packets, sa.bytes, sa.missing),
-            from_server: Traffic::default(),
-            tls: None,
-            http2: None,
-            ssh: None,
-            ike: None,
             esp: Some(Box::new(sa)),
-            sctp: None,
-            datagrams: None,
-            proxies: Box::default(),
-            posture,
+            ..bare
         }
     }
 
     /// A protocol over UDP between two ends.
     pub(crate) fn datagrams(datagrams: Datagrams, posture: Posture) -> Self {
         let direction = |sent: &DatagramsSent| traffic(sent.packets, sent.bytes, 0);
+        let ends = [datagrams.client, datagrams.server];
+        let (path, span) = (datagrams.path.clone(), [datagrams.first, datagrams.last]);
+        let bare = Self::bare(datagrams.number, ends, path, datagrams.captured, span, posture);
         Self {
-            number: datagrams.number,
-            client: datagrams.client,
-            server: datagrams.server,
-            roles: "sender",
-            path: datagrams.path.clone(),
-            path_back: None,
-            captured: datagrams.captured,
-            first: datagrams.first,
-            last: datagrams.last,
-            start: "first packet",
-            ending: "open",
             from_client: direction(&datagrams.from_client),
             from_server: direction(&datagrams.from_server),
             tls: datagrams
                 .eap()
                 .and_then(|eap| eap.tls.as_ref())
                 .map(|tls| TlsFacts::new(tls)),
-            http2: None,
-            ssh: None,
-            ike: None,
-            esp: None,
-            sctp: None,
             datagrams: Some(Box::new(datagrams)),
-            proxies: Box::default(),
-            posture,
+            ..bare
         }
     }
 
@@ -385,38 +374,7 @@ impl Conversation {
     }
 
     pub(crate) fn likeness(&self) -> Likeness {
-        let hello = self.tls.as_ref().and_then(|tls| tls.hello.as_ref());
-        Likeness {
-            client: self.client.address(),
-            server: self.server,
-            path: self.path.clone(),
-            kind: self.posture.kind,
-            interface: self.posture.interface,
-            key_exchange: self.posture.key_exchange(),
-            // For TLS the reason follows from what is compared anyway; for IPsec it has sizes of
-            // its own.
-            stayed: self
-                .ike
-                .as_ref()
-                .map_or_else(String::new, |_| self.posture.stayed.because().to_owned()),
-            offered: hello.map_or_else(Vec::new, |hello| hello.supported_groups.clone()),
-            schemes: hello.map_or_else(Vec::new, |hello| hello.signature_algorithms.clone()),
-            group: self.posture.group,
-            hello_retry_request: self.tls.as_ref().is_some_and(|tls| tls.hello_retry_request.is_some()),
-            resumed: self.tls.as_ref().is_some_and(|tls| tls.resumed),
-            confidentiality: self.posture.confidentiality.verdict(),
-            authenticity: self.posture.authenticity.verdict(),
-            because: [
-                self.posture.confidentiality.because().to_owned(),
-                self.posture.authenticity.because().to_owned(),
-            ],
-            contradictions: self
-                .posture
-                .contradictions
-                .iter()
-                .map(|found| found.what.clone())
-                .collect(),
-        }
+        Likeness::of(self)
     }
 
     /// Bytes of each flight of the handshake, in order.
@@ -441,45 +399,5 @@ impl Conversation {
 
     pub(crate) fn gaps(&self) -> u64 {
         self.from_client.stream.gaps + self.from_server.stream.gaps
-    }
-}
-
-impl TlsFacts {
-    fn new(tls: &Tls) -> Self {
-        let hello = tls.second_client_hello.as_ref().or(tls.client_hello.as_ref());
-        let server = tls.server_hello.as_ref().map(|seen| &seen.value);
-        let resumed_12 = || {
-            let (Some(client), Some(server)) = (hello, server) else {
-                return false;
-            };
-            !server.session_id.is_empty() && server.session_id == client.value.session_id
-        };
-        let resumed = match tls.version() {
-            Some(bartizan_wire::tls::Version::TLS13) => server.is_some_and(|server| server.pre_shared_key.is_some()),
-            Some(_) => resumed_12(),
-            None => false,
-        };
-        let chain = |seen: &Option<Seen<Certificates>>| Some(seen.as_ref()?.value.chain.clone().into_boxed_slice());
-        Self {
-            hello: hello.map(|seen| seen.value.clone()),
-            cipher_suite: server.map(|server| server.cipher_suite),
-            hello_retry_request: tls
-                .hello_retry_request
-                .as_ref()
-                .map(|seen| seen.value.key_share.map(|share| share.group)),
-            resumed,
-            server_certificates: chain(&tls.server_certificates),
-            client_certificates: chain(&tls.client_certificates),
-            flights: tls.handshake_flights().to_vec(),
-            protected_client: tls.from_client,
-            protected_server: tls.from_server,
-            alerts: tls.alerts.iter().map(|seen| seen.value.to_string()).collect(),
-            opened: tls.opened.clone(),
-            faults: tls
-                .faults
-                .iter()
-                .map(|seen| format!("{} (packet {})", seen.value, seen.last.packet))
-                .collect(),
-        }
     }
 }

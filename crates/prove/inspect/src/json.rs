@@ -14,17 +14,20 @@ mod ssh;
 
 use data_encoding::HEXLOWER;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
 
 use bartizan_ledger::Code;
 use bartizan_posture::{Judgement, Reply, Source};
 use bartizan_registry::object;
+use bartizan_wire::Seen;
 use bartizan_wire::tls::{Flight, Version};
 use serde::{Serialize, Serializer};
 
 use crate::conversation::{self, TlsFacts};
 use crate::findings;
 use crate::report::{Report, Tally};
+use dtls::codes;
 pub(crate) use links::link_facts;
 use opened::{opened_facts, shown};
 
@@ -97,11 +100,10 @@ fn answer_facts(answer: crate::Answer) -> impl Serialize {
         findings: severities
             .map(|(severity, count)| (severity.name(), *count))
             .collect::<BTreeMap<_, _>>(),
-        first: answer
-            .steps
-            .into_iter()
-            .map(|crate::Step { remedy, mends }| object!(Step { remedy, mends }))
-            .collect::<Vec<_>>(),
+        first: list(answer.steps, |crate::Step { remedy, mends }| object!(Step {
+            remedy,
+            mends
+        })),
     })
 }
 
@@ -120,7 +122,7 @@ fn interface_facts(interface: bartizan_posture::Interface, named_by: Option<&Sou
         name: interface.name,
         known_by: interface.by.name(),
         // The packet that tells it; none where no single one does.
-        sources: named_by.into_iter().map(findings::source).collect::<Vec<_>>(),
+        sources: list(named_by, findings::source),
     })
 }
 
@@ -159,7 +161,7 @@ fn file_facts(report: &Report) -> impl Serialize {
         dropped_at_capture: report.dropped_at_capture(),
         snapped: totals.snapped,
         untracked: totals.untracked,
-        omitted: report.omissions().into_iter().map(omission_facts).collect::<Vec<_>>(),
+        omitted: list(report.omissions(), omission_facts),
         unread: totals
             .unread
             .iter()
@@ -181,24 +183,20 @@ fn file_facts(report: &Report) -> impl Serialize {
             authenticity: counts_facts(summary.authenticity),
             not_listed: summary.beyond_list.map_or(0, |(_, count)| count),
         }),
-        findings: report
-            .findings()
-            .into_iter()
-            .map(|finding| object!(Finding {
-                severity: finding.severity().name(),
-                concern: finding.concern.name(),
-                because: finding.because,
-                count: finding.count,
-                unit: finding.unit,
-                remedy: finding.remedy.what,
-                changes: finding.remedy.changes,
-                command: finding.remedy.command,
-                frameworks: finding.remedy.asked(),
-                clause: finding.remedy.clause,
-                meets: finding.remedy.met(),
-                example: finding.example,
-            }))
-            .collect::<Vec<_>>(),
+        findings: list(report.findings(), |finding| object!(Finding {
+            severity: finding.severity().name(),
+            concern: finding.concern.name(),
+            because: finding.because,
+            count: finding.count,
+            unit: finding.unit,
+            remedy: finding.remedy.what,
+            changes: finding.remedy.changes,
+            command: finding.remedy.command,
+            frameworks: finding.remedy.asked(),
+            clause: finding.remedy.clause,
+            meets: finding.remedy.met(),
+            example: finding.example,
+        })),
         notes: report.notes(),
         links: Each(report.network().links.iter().map(link_facts)),
         links_not_seen: &report.network().unseen,
@@ -225,7 +223,7 @@ fn connection_facts(judged: &conversation::Conversation) -> impl Serialize {
         roles_known_by: judged.roles,
         path: links::path(&judged.path),
         path_back: judged.path_back.as_ref().map(links::path),
-        proxies: judged.proxies.iter().map(proxies::hop_facts).collect::<Vec<_>>(),
+        proxies: list(&judged.proxies, proxies::hop_facts),
         // Packets of the capture, and bytes of their frames.
         captured_packets: judged.captured.packets,
         captured_bytes: judged.captured.bytes,
@@ -250,10 +248,7 @@ fn connection_facts(judged: &conversation::Conversation) -> impl Serialize {
         ssh: judged.ssh.as_deref().map(ssh::ssh_facts),
         ike: judged.ike.as_ref().map(|sa| ipsec::ike_facts(sa, posture)),
         esp: judged.esp.as_ref().map(|sa| ipsec::esp_facts(sa)),
-        sctp: judged
-            .sctp
-            .as_ref()
-            .map(|association| ipsec::sctp_facts(association, posture)),
+        sctp: judged.sctp.as_ref().map(|one| ipsec::sctp_facts(one, posture)),
         datagrams: judged
             .datagrams
             .as_deref()
@@ -269,12 +264,8 @@ fn connection_facts(judged: &conversation::Conversation) -> impl Serialize {
         }),
         confidentiality: verdict(&posture.confidentiality),
         authenticity: verdict(&posture.authenticity),
-        contradictions: posture
-            .contradictions
-            .iter()
-            .map(|found| found.what.clone())
-            .collect::<Vec<_>>(),
-        above_transport: posture.holes.iter().map(hole_facts).collect::<Vec<_>>(),
+        contradictions: list(&posture.contradictions, |found| found.what.clone()),
+        above_transport: list(&posture.holes, hole_facts),
         in_ledger: posture.in_ledger,
     })
 }
@@ -286,48 +277,17 @@ fn tls_facts(tls: &TlsFacts, judged: &conversation::Conversation) -> impl Serial
         client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
         server_name: hello.and_then(|hello| hello.server_name.clone()),
         alpn: hello.map_or_else(Vec::new, |hello| hello.alpn.clone()),
-        versions_offered: hello.map_or_else(Vec::new, |hello| {
-            hello
-                .supported_versions
-                .iter()
-                .copied()
-                .map(version_code)
-                .collect::<Vec<_>>()
-        }),
-        groups_offered: hello.map_or_else(Vec::new, |hello| {
-            hello
-                .supported_groups
-                .iter()
-                .copied()
-                .map(Code::from)
-                .collect::<Vec<_>>()
-        }),
-        key_shares: hello.map_or_else(Vec::new, |hello| {
-            let share = |share: &bartizan_wire::tls::KeyShare| {
-                object!(KeyShare {
-                    code: share.group.0,
-                    name: share.group.to_string(),
-                    bytes: share.length,
-                })
-            };
-            hello.key_shares.iter().map(share).collect::<Vec<_>>()
-        }),
-        signature_schemes_offered: hello.map_or_else(Vec::new, |hello| {
-            hello
-                .signature_algorithms
-                .iter()
-                .copied()
-                .map(Code::from)
-                .collect::<Vec<_>>()
-        }),
-        certificate_signature_schemes_offered: hello.map_or_else(Vec::new, |hello| {
-            hello
-                .signature_algorithms_cert
-                .iter()
-                .copied()
-                .map(Code::from)
-                .collect::<Vec<_>>()
-        }),
+        versions_offered: codes(hello.map(|hello| &hello.supported_versions), version_code),
+        groups_offered: codes(hello.map(|hello| &hello.supported_groups), Code::from),
+        key_shares: list(hello.iter().flat_map(|hello| &hello.key_shares), |share| object!(
+            KeyShare {
+                code: share.group.0,
+                name: share.group.to_string(),
+                bytes: share.length,
+            }
+        )),
+        signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms), Code::from),
+        certificate_signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms_cert), Code::from),
         cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
         client_hello_bytes: hello.map(|hello| hello.length),
         early_data: hello.is_some_and(|hello| hello.early_data),
@@ -341,7 +301,7 @@ fn tls_facts(tls: &TlsFacts, judged: &conversation::Conversation) -> impl Serial
         server_certificates: tls.server_certificates.as_deref().map(shown),
         client_certificates: tls.client_certificates.as_deref().map(shown),
         resumed: tls.resumed,
-        flights: tls.flights.iter().map(flight_facts).collect::<Vec<_>>(),
+        flights: list(&tls.flights, flight_facts),
         protected_records_from_client: tls.protected_client.records,
         protected_records_from_server: tls.protected_server.records,
         protected_bytes_from_client: tls.protected_client.bytes,
@@ -368,10 +328,25 @@ fn flight_facts(flight: &Flight) -> impl Serialize {
 }
 
 fn version_code(version: Version) -> Code {
+    code(version.0, version)
+}
+
+/// A code point with its name.
+fn code(code: impl Into<u16>, name: impl Display) -> Code {
     Code {
-        code: version.0,
-        name: version.to_string(),
+        code: code.into(),
+        name: name.to_string(),
     }
+}
+
+/// The facts of each of these.
+fn list<T, F>(all: impl IntoIterator<Item = T>, facts: impl Fn(T) -> F) -> Vec<F> {
+    all.into_iter().map(facts).collect()
+}
+
+/// A value, and the packet that had its last byte.
+pub(crate) fn at_packet<T: Display>(seen: &Seen<T>) -> String {
+    format!("{} (packet {})", seen.value, seen.last.packet)
 }
 
 fn traffic(traffic: &bartizan_wire::Traffic) -> impl Serialize {
@@ -401,5 +376,5 @@ fn verdict(judgement: &Judgement) -> impl Serialize {
 }
 
 fn sources(sources: &[Source]) -> Vec<String> {
-    sources.iter().map(findings::source).collect::<Vec<_>>()
+    list(sources, findings::source)
 }

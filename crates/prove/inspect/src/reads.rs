@@ -32,7 +32,6 @@ bartizan_registry::named! {
 
 /// One protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Protocol {
     /// Its carrier: `TCP`.
     pub over: &'static str,

@@ -70,6 +70,12 @@ pub struct Remedy {
     pub clause: Option<&'static str>,
 }
 
+impl Change {
+    const fn new(file: &'static str, entry: &'static str) -> Self {
+        Self { file, entry }
+    }
+}
+
 impl Remedy {
     const fn new(what: &'static str) -> Self {
         Self {
@@ -86,25 +92,19 @@ impl Remedy {
         Self { changes, ..self }
     }
 
-    const fn run(self, command: &'static str) -> Self {
-        Self {
-            command: Some(command),
-            ..self
-        }
+    const fn run(mut self, command: &'static str) -> Self {
+        self.command = Some(command);
+        self
     }
 
-    const fn about(self, subject: Subject) -> Self {
-        Self {
-            subject: Some(subject),
-            ..self
-        }
+    const fn about(mut self, subject: Subject) -> Self {
+        self.subject = Some(subject);
+        self
     }
 
-    const fn by(self, means: Means) -> Self {
-        Self {
-            means: Some(means),
-            ..self
-        }
+    const fn by(mut self, means: Means) -> Self {
+        self.means = Some(means);
+        self
     }
 
     /// The frameworks among those that ask that the remedy meets, and those that it does not; none
@@ -205,35 +205,26 @@ const DEPLOYMENT: &str = "the deployment file";
 const SWANCTL: &str = "swanctl.conf";
 const OPENSSL: &str = "openssl.cnf";
 
-const HYBRID: &[Change] = &[Change {
-    file: DEPLOYMENT,
-    entry: "policy: hybrid",
-}];
-const LISTED: &[Change] = &[Change {
-    file: DEPLOYMENT,
-    entry: "interfaces: [{ kind: ..., between: [A, B], with: ... }]",
-}];
-const ESP_PROPOSALS: &[Change] = &[Change {
-    file: SWANCTL,
-    entry: "esp_proposals = aes256gcm16-x25519-ke1_mlkem768-esn",
-}];
-const IKE_PROPOSALS: &[Change] = &[Change {
-    file: SWANCTL,
-    entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
-}];
-const SSH_CIPHERS: &[Change] = &[Change {
-    file: "sshd_config, ssh_config",
-    entry: "Ciphers aes256-gcm@openssh.com",
-}];
-const SSH_METHODS: &[Change] = &[Change {
-    file: "sshd_config, ssh_config",
-    entry: "KexAlgorithms mlkem768x25519-sha256",
-}];
+const HYBRID: &[Change] = &[Change::new(DEPLOYMENT, "policy: hybrid")];
+const LISTED: &[Change] = &[Change::new(
+    DEPLOYMENT,
+    "interfaces: [{ kind: ..., between: [A, B], with: ... }]",
+)];
+const ESP_PROPOSALS: &[Change] = &[Change::new(
+    SWANCTL,
+    "esp_proposals = aes256gcm16-x25519-ke1_mlkem768-esn",
+)];
+const IKE_PROPOSALS: &[Change] = &[Change::new(
+    SWANCTL,
+    "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
+)];
+const SSH_CIPHERS: &[Change] = &[Change::new("sshd_config, ssh_config", "Ciphers aes256-gcm@openssh.com")];
+const SSH_METHODS: &[Change] = &[Change::new(
+    "sshd_config, ssh_config",
+    "KexAlgorithms mlkem768x25519-sha256",
+)];
 
-const GROUPS: &[Change] = &[Change {
-    file: OPENSSL,
-    entry: "Groups = X25519MLKEM768",
-}];
+const GROUPS: &[Change] = &[Change::new(OPENSSL, "Groups = X25519MLKEM768")];
 
 const RUN_SIDECAR: &str = "bartizan sidecar FILE --node A";
 const RUN_UP: &str = "bartizan up FILE --node A";
@@ -322,16 +313,14 @@ pub(crate) fn of_hole(kind: HoleKind) -> Remedy {
 
 /// For IKEv1, which has no post-quantum key exchange.
 const BY_VERSION_2: Remedy = Remedy::new("replace IKEv1 by IKEv2 with ML-KEM (`bartizan up`)")
-    .writing(&[
-        Change {
-            file: SWANCTL,
-            entry: "version = 2",
+    .writing(
+        const {
+            &[
+                Change::new(SWANCTL, "version = 2"),
+                Change::new(SWANCTL, "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768"),
+            ]
         },
-        Change {
-            file: SWANCTL,
-            entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
-        },
-    ])
+    )
     .run(RUN_UP);
 
 /// For secrets that a client sends to a proxy, and what it asks for.
@@ -350,10 +339,8 @@ fn readable(place: Place<'_>) -> Remedy {
             .writing(IKE_PROPOSALS)
             .run(LOAD),
         Some(Kind::Tls13 | Kind::TlsLegacy(_) | Kind::DtlsOverSctp) => {
-            Remedy::new("switch off cipher suites that do not encrypt, at both ends").writing(&[Change {
-                file: OPENSSL,
-                entry: "CipherString = DEFAULT:!eNULL",
-            }])
+            Remedy::new("switch off cipher suites that do not encrypt, at both ends")
+                .writing(const { &[Change::new(OPENSSL, "CipherString = DEFAULT:!eNULL")] })
         }
         Some(Kind::MacSec) => Remedy::new("key MACsec by MKA: it makes a new key at each start"),
         Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
@@ -368,28 +355,24 @@ fn readable(place: Place<'_>) -> Remedy {
 fn classical(place: Place<'_>) -> Remedy {
     match place.kind {
         Some(Kind::Tls13) => Remedy::new("let both ends require X25519MLKEM768, or run sidecars")
-            .writing(&[
-                Change {
-                    file: OPENSSL,
-                    entry: "Groups = X25519MLKEM768",
+            .writing(
+                const {
+                    &[
+                        Change::new(OPENSSL, "Groups = X25519MLKEM768"),
+                        Change::new("nginx.conf", "ssl_ecdh_curve X25519MLKEM768;"),
+                    ]
                 },
-                Change {
-                    file: "nginx.conf",
-                    entry: "ssl_ecdh_curve X25519MLKEM768;",
-                },
-            ])
+            )
             .run(RUN_SIDECAR),
         Some(Kind::TlsLegacy(_)) => Remedy::new("move both ends to TLS 1.3 with X25519MLKEM768, or run sidecars")
-            .writing(&[
-                Change {
-                    file: OPENSSL,
-                    entry: "MinProtocol = TLSv1.3",
+            .writing(
+                const {
+                    &[
+                        Change::new(OPENSSL, "MinProtocol = TLSv1.3"),
+                        Change::new(OPENSSL, "Groups = X25519MLKEM768"),
+                    ]
                 },
-                Change {
-                    file: OPENSSL,
-                    entry: "Groups = X25519MLKEM768",
-                },
-            ])
+            )
             .run(RUN_SIDECAR),
         Some(Kind::DtlsOverSctp) => Remedy {
             clause: None,
@@ -419,10 +402,7 @@ fn forgeable(place: Place<'_>) -> Remedy {
         Some(Kind::Ike | Kind::IkeNotSeen | Kind::IkeV1 | Kind::Esp) => Remedy::new(
             "use ML-DSA certificates as soon as both daemons take them",
         )
-        .writing(&[Change {
-            file: DEPLOYMENT,
-            entry: "engine: bartizan",
-        }])
+        .writing(const { &[Change::new(DEPLOYMENT, "engine: bartizan")] })
         .run("bartizan ca issue --dir ca --profile ipsec --key-algorithm ml-dsa-65 --name A --dns A --out certificates")
         .about(Subject::Signature)
         .by(Means::MlDsa65),
@@ -449,10 +429,8 @@ fn unproven(place: Place<'_>) -> Remedy {
         Some(Kind::QuicNotSeen | Kind::DtlsNotSeen | Kind::EapTlsNotSeen) => RECONNECT,
         Some(Kind::Quic | Kind::Dtls(_) | Kind::DtlsOverSctp | Kind::EapTls) if not_seen => RECONNECT,
         Some(Kind::Tls13 | Kind::Quic | Kind::Dtls(_) | Kind::DtlsOverSctp | Kind::EapTls) if by_earlier_keys => {
-            Remedy::new("require a key exchange on resumption, and no early data").writing(&[Change {
-                file: OPENSSL,
-                entry: "Options = -AllowNoDHEKEX",
-            }])
+            Remedy::new("require a key exchange on resumption, and no early data")
+                .writing(const { &[Change::new(OPENSSL, "Options = -AllowNoDHEKEX")] })
         }
         Some(Kind::Tls13 | Kind::Quic | Kind::Dtls(_) | Kind::EapTls) => {
             Remedy::new("let both ends require X25519MLKEM768; replace an end that cannot").writing(GROUPS)

@@ -18,30 +18,34 @@ const ROWS: usize = 10_000;
 /// Bytes of what makes a connection alike to others, its place in their table, and its row, about.
 const LIKENESS: usize = 700;
 
-/// One capture, judged.
-#[derive(Debug)]
-pub struct Report {
-    name: String,
-    detail: Detail,
-    rows: Vec<Row>,
-    places: HashMap<Likeness, usize>,
-    conversations: Vec<Conversation>,
-    shares: Shares,
-    /// Bytes that rows and list hold.
-    held: [usize; 2],
-    /// Links of the connections, as they come.
-    parts: Links,
-    network: Network,
-    /// The interfaces of the deployment file, as findings name them.
-    listed: Option<Vec<String>>,
-    gathered: Gathered,
-    remarks: Vec<String>,
-    summary: Summary,
-    totals: Totals,
-    dropped_at_capture: u64,
-    by_ledgers: ByLedgers,
-    damage: Option<CaptureError>,
-    sha256: Option<String>,
+bartizan_registry::made! {
+    /// One capture, judged.
+    #[derive(Debug)]
+    pub struct Report,
+    /// Nothing read yet of the capture with this name.
+    pub new(name: impl Into<String>, detail: Detail, shares: Shares) {
+        name: String = name.into(),
+        detail: Detail = detail,
+        rows: Vec<Row> = Vec::new(),
+        places: HashMap<Likeness, usize> = HashMap::new(),
+        conversations: Vec<Conversation> = Vec::new(),
+        shares: Shares = shares,
+        /// Bytes that rows and list hold.
+        held: [usize; 2] = [0; 2],
+        /// Links of the connections, as they come.
+        parts: Links = Links::within(shares.links),
+        network: Network = Network::default(),
+        /// The interfaces of the deployment file, as findings name them.
+        listed: Option<Vec<String>> = None,
+        gathered: Gathered = Gathered::default(),
+        remarks: Vec<String> = Vec::new(),
+        summary: Summary = Summary::default(),
+        totals: Totals = Totals::default(),
+        dropped_at_capture: u64 = 0,
+        by_ledgers: ByLedgers = ByLedgers::default(),
+        damage: Option<CaptureError> = None,
+        sha256: Option<String> = None,
+    }
 }
 
 /// Facts from ledgers besides their records of handshakes and SAs.
@@ -65,17 +69,22 @@ impl ByLedgers {
     }
 }
 
-/// Connections that are alike.
-#[derive(Debug)]
-pub struct Row {
-    /// The first of them.
-    pub(crate) conversation: Conversation,
-    /// Their number.
-    pub connections: u64,
-    /// Smallest and largest size in bytes of each flight of the handshake.
-    pub flights: Vec<(u64, u64)>,
-    /// Bytes that all of them carried.
-    pub bytes: u64,
+bartizan_registry::made! {
+    /// Connections that are alike.
+    #[derive(Debug)]
+    pub struct Row, new(conversation: Conversation) {
+        /// Their number.
+        pub connections: u64 = 1,
+        /// Smallest and largest size in bytes of each flight of the handshake.
+        pub flights: Vec<(u64, u64)> = conversation
+            .flights()
+            .map(|flight| (flight.bytes, flight.bytes))
+            .collect(),
+        /// Bytes that all of them carried.
+        pub bytes: u64 = conversation.bytes(),
+        /// The first of them.
+        pub(crate) conversation: Conversation = conversation,
+    }
 }
 
 /// Numbers of connections.
@@ -141,30 +150,6 @@ impl Tally {
 }
 
 impl Report {
-    /// Nothing read yet of the capture with this name.
-    pub fn new(name: impl Into<String>, detail: Detail, shares: Shares) -> Self {
-        Self {
-            name: name.into(),
-            detail,
-            rows: Vec::new(),
-            places: HashMap::new(),
-            conversations: Vec::new(),
-            shares,
-            held: [0; 2],
-            parts: Links::within(shares.links),
-            network: Network::default(),
-            listed: None,
-            gathered: Gathered::default(),
-            remarks: Vec::new(),
-            summary: Summary::default(),
-            totals: Totals::default(),
-            dropped_at_capture: 0,
-            by_ledgers: ByLedgers::default(),
-            damage: None,
-            sha256: None,
-        }
-    }
-
     /// Takes a connection into its link.
     pub(crate) fn take(&mut self, part: &Part<'_>) {
         self.parts.add(part);
@@ -370,18 +355,6 @@ impl Row {
     /// Posture of each of them.
     pub fn posture(&self) -> &Posture {
         &self.conversation.posture
-    }
-
-    fn new(conversation: Conversation) -> Self {
-        Self {
-            connections: 1,
-            flights: conversation
-                .flights()
-                .map(|flight| (flight.bytes, flight.bytes))
-                .collect(),
-            bytes: conversation.bytes(),
-            conversation,
-        }
     }
 
     fn take(&mut self, conversation: &Conversation) {

@@ -16,32 +16,12 @@ pub enum Detail {
     Each,
 }
 
-/// Bytes for the kept state of a capture, by its purpose. Together they are what was allowed.
-#[derive(Debug, Clone, Copy)]
-pub struct Shares {
-    /// Living state, segments out of order, fragments of IP packets.
-    pub limits: Limits,
-    /// Links: five 32nds.
-    pub links: usize,
-    /// Rows of conversations that are alike: a 64th.
-    pub rows: usize,
-    /// The list of single ones where it is asked for: an eighth.
-    pub list: usize,
-    /// Links of the window, where packets still come.
-    pub window: usize,
-    /// And of a view of it.
-    pub view: usize,
-    /// Closed connections that wait for a ledger's word.
-    pub waiting: usize,
-}
-
-/// Bytes of an IKE_SA and of an ESP security association with what follows from it, about.
-const IKE_SA: usize = 8 << 10;
-const ESP_SA: usize = 512;
-
-impl Shares {
+bartizan_registry::made! {
+    /// Bytes for the kept state of a capture, by its purpose. Together they are what was allowed.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Shares,
     /// Shares of so many bytes.
-    pub fn of(memory: usize, detail: Detail) -> Self {
+    pub of(memory: usize, detail: Detail) {
         let default = Limits::default();
         let links = memory / 32 * 5;
         let rows = memory / 64;
@@ -51,22 +31,33 @@ impl Shares {
             ..default.fragments
         };
         let held_bytes = default.held_bytes.min(memory / 8);
-        Self {
-            limits: Limits {
-                memory: memory - links - rows - list - fragments.bytes,
-                held_bytes,
-                fragments,
-                ..default
-            },
-            links,
-            rows,
-            list,
-            window: 0,
-            view: 0,
-            waiting: 0,
-        }
+        /// Living state, segments out of order, fragments of IP packets.
+        pub limits: Limits = Limits {
+            memory: memory - links - rows - list - fragments.bytes,
+            held_bytes,
+            fragments,
+            ..default
+        },
+        /// Links: five 32nds.
+        pub links: usize = links,
+        /// Rows of conversations that are alike: a 64th.
+        pub rows: usize = rows,
+        /// The list of single ones where it is asked for: an eighth.
+        pub list: usize = list,
+        /// Links of the window, where packets still come.
+        pub window: usize = 0,
+        /// And of a view of it.
+        pub view: usize = 0,
+        /// Closed connections that wait for a ledger's word.
+        pub waiting: usize = 0,
     }
+}
 
+/// Bytes of an IKE_SA and of an ESP security association with what follows from it, about.
+const IKE_SA: usize = 8 << 10;
+const ESP_SA: usize = 512;
+
+impl Shares {
     /// The same where what lives is looked at while it does: links of the window and of a view have
     /// half of what links have in the end, closed connections that wait a 16th of what lives. A
     /// view judges all of IPsec at once: an eighth of what lives is for its copies, and no more is

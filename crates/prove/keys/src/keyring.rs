@@ -27,7 +27,6 @@ const IKE: usize = 16;
 
 /// Result of adding a piece of a key log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Added {
     /// Secrets read.
     pub secrets: u64,

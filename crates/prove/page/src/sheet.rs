@@ -109,6 +109,25 @@ impl Grid {
     }
 }
 
+/// A table of rows: each column with its heading, as [`Grid::under`] takes it, and its cell of a row. What the cells share may be
+/// bound before them.
+///
+/// ```
+/// let grid = bartizan_page::grid!("squares", number in [2, 3]; "#number": number.to_string(), "#square": (number * number).to_string());
+/// assert_eq!(grid.rows[1][1].text, "9");
+/// ```
+#[macro_export]
+macro_rules! grid {
+    ($caption:expr, $row:pat in $rows:expr $(, { $($before:tt)+ })?; $($heading:literal: $cell:expr),+ $(,)?) => {{
+        let mut grid = $crate::sheet::Grid::under($caption, [$($heading),+]);
+        for $row in $rows {
+            $($($before)+)?
+            grid.push([$($crate::sheet::Field::from($cell)),+]);
+        }
+        grid
+    }};
+}
+
 impl Section {
     /// A part with this heading and nothing in it.
     pub fn new(heading: impl Into<String>) -> Self {

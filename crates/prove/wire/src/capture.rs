@@ -84,8 +84,9 @@ impl std::fmt::Display for Hex {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Order {
+    #[default]
     Little,
     Big,
 }
@@ -116,7 +117,9 @@ impl Order {
     }
 }
 
+#[derive(Default)]
 enum Format {
+    #[default]
     Unknown,
     Pcap(pcap::Header),
     Pcapng(pcapng::Section),
@@ -159,6 +162,7 @@ enum Step {
 }
 
 /// Takes a capture piece by piece and gives its packets. Holds no more than one record and the piece pushed last.
+#[derive(Default)]
 pub struct CaptureReader {
     format: Format,
     /// Bytes of the file from `consumed` to `filled`; room behind them.
@@ -171,24 +175,10 @@ pub struct CaptureReader {
     error: Option<CaptureError>,
 }
 
-impl Default for CaptureReader {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl CaptureReader {
     /// A reader at the first byte of a file.
     pub fn new() -> Self {
-        Self {
-            format: Format::Unknown,
-            buffer: Vec::new(),
-            consumed: 0,
-            filled: 0,
-            offset: 0,
-            packets: 0,
-            error: None,
-        }
+        Self::default()
     }
 
     /// Appends the file's next bytes. Take all packets with [`next_packet`](Self::next_packet) before pushing more, or
@@ -323,7 +313,7 @@ impl CaptureReader {
                     return Ok(Step::More);
                 };
                 if u32::from_be_bytes(*magic) == pcapng::SECTION_HEADER {
-                    self.format = Format::Pcapng(pcapng::Section::new());
+                    self.format = Format::Pcapng(pcapng::Section::default());
                     return Ok(Step::Skip { length: 0 });
                 }
                 let Some(header) = pcap::Header::read(bytes)? else {

@@ -200,7 +200,7 @@ fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// Carries come back in at the bottom.
-fn folded(mut sum: u64) -> u16 {
+pub(crate) fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -41,7 +41,6 @@ pub enum Roles {
 /// Packets of the capture, put together from which it was or not, and those of their bytes that are
 /// in it. Each packet belongs to one conversation, or to what a report counts by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Captured {
     /// Packets.
     pub packets: u64,
@@ -64,7 +63,6 @@ impl Captured {
 
 /// Traffic of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Traffic {
     /// Packets, with and without payload.
     pub packets: u64,
@@ -98,7 +96,6 @@ pub enum Content {
 
 /// A TCP connection, at its end or at the capture's. Only an [`Observer`](crate::Observer) makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Connection {
     /// Its place in the order of first packets, from 1.
     pub number: u64,

@@ -28,7 +28,6 @@ use crate::{Moment, Side};
 
 /// One direction's packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct DatagramsSent {
     /// Packets.
     pub packets: u64,
@@ -36,47 +35,51 @@ pub struct DatagramsSent {
     pub bytes: u64,
 }
 
-/// Everything of one protocol between two ends: between two sockets of UDP that nothing recognises,
-/// and of QUIC; else between two hosts, or two stations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Datagrams {
-    /// Its place in the order of first packets, from 1, among everything an observer gives.
-    pub number: u64,
-    /// Protocol.
-    pub protocol: DatagramProtocol,
-    /// Encapsulation.
-    pub path: Path,
-    /// The end that sent first.
-    pub client: End,
-    /// The other end.
-    pub server: End,
-    /// First packet.
-    pub first: Moment,
-    /// Last packet.
-    pub last: Moment,
-    /// Datagrams from the client.
-    pub from_client: DatagramsSent,
-    /// Datagrams from the server.
-    pub from_server: DatagramsSent,
-    /// Packets of the capture that belong to it and to nothing in it.
-    pub captured: Captured,
-    /// GTP-U, PFCP and GTPv2-C messages by type and endpoint.
-    pub messages: Messages,
-    /// GTP-U messages that carry a user's packet (G-PDU).
-    pub user_packets: u64,
-    /// G-PDUs that hold an unencrypted IP packet.
-    pub user_packets_in_plaintext: u64,
-    /// The first of these.
-    pub first_in_plaintext: Option<Moment>,
-    /// PFCP: the end that establishes sessions (the control plane).
-    pub controlled_by: Option<Side>,
-    /// QUIC: contents of its Initial packets. Its client is the client here.
-    pub quic: Option<Box<Quic>>,
-    /// DTLS: contents of its handshake. Its client is the client here.
-    pub dtls: Option<Box<Dtls>>,
-    /// Contents of frames at a port under IEEE 802.1X, or of MACsec.
-    pub port: Option<Box<Port>>,
+bartizan_registry::made! {
+    /// Everything of one protocol between two ends: between two sockets of UDP that nothing recognises,
+    /// and of QUIC; else between two hosts, or two stations.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Datagrams, pub(crate) new(
+        number: u64, protocol: DatagramProtocol, path: Path, [source, destination]: [End; 2],
+        at: Moment,
+    ) {
+        /// Its place in the order of first packets, from 1, among everything an observer gives.
+        pub number: u64 = number,
+        /// Protocol.
+        pub protocol: DatagramProtocol = protocol,
+        /// Encapsulation.
+        pub path: Path = path,
+        /// The end that sent first.
+        pub client: End = source,
+        /// The other end.
+        pub server: End = destination,
+        /// First packet.
+        pub first: Moment = at,
+        /// Last packet.
+        pub last: Moment = at,
+        /// Datagrams from the client.
+        pub from_client: DatagramsSent = DatagramsSent::default(),
+        /// Datagrams from the server.
+        pub from_server: DatagramsSent = DatagramsSent::default(),
+        /// Packets of the capture that belong to it and to nothing in it.
+        pub captured: Captured = Captured::default(),
+        /// GTP-U, PFCP and GTPv2-C messages by type and endpoint.
+        pub messages: Messages = Messages::default(),
+        /// GTP-U messages that carry a user's packet (G-PDU).
+        pub user_packets: u64 = 0,
+        /// G-PDUs that hold an unencrypted IP packet.
+        pub user_packets_in_plaintext: u64 = 0,
+        /// The first of these.
+        pub first_in_plaintext: Option<Moment> = None,
+        /// PFCP: the end that establishes sessions (the control plane).
+        pub controlled_by: Option<Side> = None,
+        /// QUIC: contents of its Initial packets. Its client is the client here.
+        pub quic: Option<Box<Quic>> = None,
+        /// DTLS: contents of its handshake. Its client is the client here.
+        pub dtls: Option<Box<Dtls>> = None,
+        /// Contents of frames at a port under IEEE 802.1X, or of MACsec.
+        pub port: Option<Box<Port>> = None,
+    }
 }
 
 /// Contents of frames at a port.
@@ -101,35 +104,6 @@ impl Datagrams {
 }
 
 impl Datagrams {
-    pub(crate) fn new(
-        number: u64,
-        protocol: DatagramProtocol,
-        path: Path,
-        [source, destination]: [End; 2],
-        at: Moment,
-    ) -> Self {
-        Self {
-            number,
-            protocol,
-            path,
-            client: source,
-            server: destination,
-            first: at,
-            last: at,
-            from_client: DatagramsSent::default(),
-            from_server: DatagramsSent::default(),
-            captured: Captured::default(),
-            messages: Messages::default(),
-            user_packets: 0,
-            user_packets_in_plaintext: 0,
-            first_in_plaintext: None,
-            controlled_by: None,
-            quic: None,
-            dtls: None,
-            port: None,
-        }
-    }
-
     /// Takes a packet of so many bytes of payload that one of the two ends sent.
     pub(crate) fn packet(&mut self, source: End, bytes: u64, at: Moment) -> Side {
         let side = if source == self.client {

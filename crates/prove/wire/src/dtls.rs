@@ -26,7 +26,6 @@ const WITH_CONNECTION_ID: u8 = 25;
 /// A DTLS association. Its ends are numbered: 0 began the SCTP association, or over UDP sent first;
 /// 1 is the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Dtls {
     /// The first record.
     pub first: Option<Moment>,

@@ -64,7 +64,6 @@ const METHODS: usize = 8;
 
 /// EAP over a port, up to the next handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Eap {
     /// EAPOL-Start frames.
     pub starts: u64,
@@ -366,7 +365,6 @@ impl Session {
 
 /// TLS version and group agreed on in EAP before the port was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Agreed {
     /// The version.
     pub version: tls::Version,

@@ -110,54 +110,64 @@ pub enum Carrier {
     },
 }
 
-/// One ESP security association: one direction between two hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct EspSa {
-    /// Its place in the order of first packets, from 1, among everything an observer gives.
-    pub number: u64,
-    /// Sender.
-    pub source: IpAddr,
-    /// Receiver.
-    pub destination: IpAddr,
-    /// SPI, chosen by the receiver.
-    pub spi: u32,
-    /// Carrier of its first packet.
-    pub carrier: Carrier,
-    /// The tags and tunnels around that.
-    pub path: Path,
-    /// Packets of the capture that belong to it.
-    pub captured: Captured,
-    /// First packet.
-    pub first: Moment,
-    /// Last packet.
-    pub last: Moment,
-    /// Packets.
-    pub packets: u64,
-    /// Bytes of ESP: header, what is encrypted, padding and check.
-    pub bytes: u64,
-    /// Sequence number of the first packet; 1 where the association began in the capture.
-    pub first_sequence: u32,
-    /// Highest sequence number; its lower half with extended sequence numbers.
-    pub highest_sequence: u32,
-    /// Number of times the sequence number wrapped: only extended sequence numbers may.
-    pub wrapped: u32,
-    /// Sequence numbers that were never seen, as far as can be determined.
-    pub missing: u64,
-    /// Packets with a sequence number seen before, or too far behind to tell.
-    pub repeated: u64,
-    /// Packets that came behind a later one.
-    pub late: u64,
-    nonces: Nonces,
-    /// Sequence numbers of one cycle: with an implicit vector (RFC 8750) they are the nonces.
-    sequences: Option<Box<Nonces>>,
-    /// The first packet with sequence number 1, and whether another one came.
-    begun: Option<NonZeroU32>,
-    again: bool,
-    /// Lengths of its packets.
-    pub blocks: Blocks,
-    looked: Looked,
-    window: u64,
+bartizan_registry::made! {
+    /// One ESP security association: one direction between two hosts.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct EspSa,
+    /// An association whose first packet, not yet taken, has this header.
+    pub new(
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        carrier: Carrier,
+        header: Header,
+        at: Moment,
+    ) {
+        /// Its place in the order of first packets, from 1, among everything an observer gives.
+        pub number: u64 = number,
+        /// Sender.
+        pub source: IpAddr = source.ip(),
+        /// Receiver.
+        pub destination: IpAddr = destination.ip(),
+        /// SPI, chosen by the receiver.
+        pub spi: u32 = header.spi,
+        /// Carrier of its first packet.
+        pub carrier: Carrier = carrier,
+        /// The tags and tunnels around that.
+        pub path: Path = Path::default(),
+        /// Packets of the capture that belong to it.
+        pub captured: Captured = Captured::default(),
+        /// First packet.
+        pub first: Moment = at,
+        /// Last packet.
+        pub last: Moment = at,
+        /// Packets.
+        pub packets: u64 = 0,
+        /// Bytes of ESP: header, what is encrypted, padding and check.
+        pub bytes: u64 = 0,
+        /// Sequence number of the first packet; 1 where the association began in the capture.
+        pub first_sequence: u32 = header.sequence,
+        /// Highest sequence number; its lower half with extended sequence numbers.
+        pub highest_sequence: u32 = header.sequence,
+        /// Number of times the sequence number wrapped: only extended sequence numbers may.
+        pub wrapped: u32 = 0,
+        /// Sequence numbers that were never seen, as far as can be determined.
+        pub missing: u64 = 0,
+        /// Packets with a sequence number seen before, or too far behind to tell.
+        pub repeated: u64 = 0,
+        /// Packets that came behind a later one.
+        pub late: u64 = 0,
+        nonces: Nonces = Nonces::default(),
+        /// Sequence numbers of one cycle: with an implicit vector (RFC 8750) they are the nonces.
+        sequences: Option<Box<Nonces>> = None,
+        /// The first packet with sequence number 1, and whether another one came.
+        begun: Option<NonZeroU32> = None,
+        again: bool = false,
+        /// Lengths of its packets.
+        pub blocks: Blocks = Blocks::default(),
+        looked: Looked = Looked::default(),
+        window: u64 = 0,
+    }
 }
 
 /// Readable content found in packets over the life of an association, whose cipher never changes.
@@ -175,43 +185,6 @@ struct Looked {
 }
 
 impl EspSa {
-    /// An association whose first packet, not yet taken, has this header.
-    pub fn new(
-        number: u64,
-        source: SocketAddr,
-        destination: SocketAddr,
-        carrier: Carrier,
-        header: Header,
-        at: Moment,
-    ) -> Self {
-        Self {
-            number,
-            source: source.ip(),
-            destination: destination.ip(),
-            spi: header.spi,
-            carrier,
-            path: Path::default(),
-            captured: Captured::default(),
-            first: at,
-            last: at,
-            packets: 0,
-            bytes: 0,
-            first_sequence: header.sequence,
-            highest_sequence: header.sequence,
-            wrapped: 0,
-            missing: 0,
-            repeated: 0,
-            late: 0,
-            nonces: Nonces::default(),
-            sequences: None,
-            begun: None,
-            again: false,
-            blocks: Blocks::default(),
-            looked: Looked::default(),
-            window: 0,
-        }
-    }
-
     /// The first packet that shows NULL encryption, if enough of them do: their content is
     /// readable.
     pub fn in_plaintext(&self) -> Option<Moment> {

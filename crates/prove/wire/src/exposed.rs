@@ -19,7 +19,6 @@ pub enum Exposed {
 
 /// One kind of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Sighting {
     /// Scheme or algorithm.
     pub what: Exposed,

@@ -11,7 +11,6 @@ const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 
 /// Content of an HTTP/1 connection in plaintext.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Http1 {
     /// Request line and header fields of the first request, as they stand, with what ends them; of a head longer than a
     /// kilobyte, or one that bytes are missing from, its beginning. None where the connection was picked up behind it.
@@ -20,12 +19,14 @@ pub struct Http1 {
     pub exposed: Option<Box<Sightings>>,
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    head: Head,
-    scanners: [Scanner; 2],
-    http1: Http1,
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        head: Head = Head::Before,
+        scanners: [Scanner; 2] = Default::default(),
+        http1: Http1 = Http1::default(),
+    }
 }
 
 #[derive(Clone)]
@@ -40,14 +41,6 @@ enum Head {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            head: Head::Before,
-            scanners: Default::default(),
-            http1: Http1::default(),
-        }
-    }
-
     /// Takes the next bytes of a direction. Returns where HTTP/2 begins in them, behind the answer
     /// that switches to it (RFC 7540, section 3.2; the JDK's client asks for it).
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {

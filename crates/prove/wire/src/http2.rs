@@ -32,7 +32,6 @@ const FRAME_HEADER: usize = 9;
 
 /// Content of an HTTP/2 connection in plaintext.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Http2 {
     /// The packet with the last byte of the client's connection preface, where that was seen.
     pub preface: Option<Moment>,
@@ -55,7 +54,6 @@ pub struct Http2 {
 
 /// One direction's frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Frames {
     /// Number of frames by type, in the order of [`FRAME_TYPES`].
     pub by_type: [u64; FRAME_TYPES.len()],
@@ -94,27 +92,19 @@ enum State {
     Lost,
 }
 
-/// Walks both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    states: [State; 2],
-    last_stream: u32,
-    scanners: [Scanner; 2],
-    blocks: Blocks,
-    http2: Http2,
+bartizan_registry::made! {
+    /// Walks both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        states: [State; 2] = [State::Preface { matched: 0 }, State::header()],
+        last_stream: u32 = 0,
+        scanners: [Scanner; 2] = Default::default(),
+        blocks: Blocks = Blocks::default(),
+        http2: Http2 = Http2::default(),
+    }
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            states: [State::Preface { matched: 0 }, State::header()],
-            last_stream: 0,
-            scanners: Default::default(),
-            blocks: Blocks::default(),
-            http2: Http2::default(),
-        }
-    }
-
     /// HTTP/2 that a connection of HTTP/1.1 has changed to.
     pub(crate) fn behind(before: Http1) -> Self {
         let mut session = Self::new();

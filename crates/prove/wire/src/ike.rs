@@ -8,6 +8,7 @@ mod code;
 mod exchange;
 mod exchanges;
 mod header;
+mod named;
 mod notify;
 mod opened;
 mod payload;

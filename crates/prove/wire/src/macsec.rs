@@ -57,7 +57,6 @@ impl fmt::Display for Sci {
 
 /// A SecTAG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct SecTag {
     /// The E bit: what follows is encrypted.
     pub encrypted: bool,
@@ -98,7 +97,6 @@ pub fn tag(payload: &[u8]) -> Option<(SecTag, &[u8])> {
 
 /// One secure association: what a station sends under one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Association {
     /// Its channel, or the sender where the tag names none.
     pub channel: Sci,
@@ -125,7 +123,6 @@ pub struct Association {
 
 /// Key agreement at a port, seen before its MACsec frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Keying {
     /// MKA was seen of a station that sends.
     pub agreed: Option<Moment>,
@@ -144,7 +141,6 @@ pub struct Keying {
 /// MACsec between two stations. Frames that are authenticated only are read on, and not counted
 /// here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct MacSec {
     /// Frames that say they are encrypted.
     pub encrypted: u64,

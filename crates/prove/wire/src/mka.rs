@@ -73,7 +73,6 @@ impl fmt::Display for KeyIdentifier {
 
 /// A key that an end uses, or says it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct InUse {
     /// Key identifier.
     pub key: KeyIdentifier,
@@ -89,7 +88,6 @@ pub struct InUse {
 
 /// A key that a key server gave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Distributed {
     /// Key identifier.
     pub key: KeyIdentifier,
@@ -108,7 +106,6 @@ pub struct Distributed {
 
 /// MKPDUs of one end of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Participant {
     /// Its secure channel.
     pub channel: Option<Sci>,
@@ -139,7 +136,6 @@ pub struct Participant {
 
 /// MKA at a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Mka {
     /// By its two ends.
     pub ends: [Participant; 2],

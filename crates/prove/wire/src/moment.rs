@@ -13,7 +13,7 @@ impl Timestamp {
 }
 
 /// One packet of a capture, as evidence names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Moment {
     /// Number of the packet in its capture, from 1: the number Wireshark shows.
     pub packet: u64,
@@ -38,7 +38,6 @@ impl Moment {
 
 /// A value read from the wire, with the packets that carried its first and its last byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Seen<T> {
     /// The value read.
     pub value: T,

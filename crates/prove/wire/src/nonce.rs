@@ -39,7 +39,6 @@ impl Digest {
 
 /// Nonces that came before with other packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Reuse {
     /// The first packet under a nonce that another packet had.
     pub first: Moment,

@@ -147,7 +147,6 @@ impl FlowKind {
 
 /// Packets of one kind of flow that were not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Omission {
     /// Number of packets.
     pub packets: u64,
@@ -159,7 +158,6 @@ pub struct Omission {
 
 /// Counts of all packets that went through an [`Observer`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Totals {
     /// Packets.
     pub packets: u64,
@@ -211,57 +209,37 @@ struct Arrived<'a> {
     path: PathId,
 }
 
-/// Takes packets and gives each connection when it ends.
-pub struct Observer {
-    limits: Limits,
-    memory: Memory,
-    budget: Budget,
-    fragments: Fragments,
-    paths: Paths,
-    interfaces: Interfaces,
-    /// The tags and tunnels of the packet at hand.
-    layers: Vec<Layer>,
-    associations: Associations,
-    ipsec: Ipsec,
-    datagrams: Datagrams,
-    /// Connections and associations of all kinds that have begun: each is numbered.
-    begun: u64,
-    slots: Table<Ends, Slot>,
-    halves: Halves,
-    /// The flow that the packet at hand would have begun, had there been room.
-    omitted: Vec<Omitted>,
-    /// Slots in state `Ended`, oldest first.
-    ended: VecDeque<Ends>,
-    live: usize,
-    totals: Totals,
-    keys: Option<Arc<dyn Keys>>,
+bartizan_registry::made! {
+    /// Takes packets and gives each connection when it ends.
+    pub struct Observer,
+    /// An observer that has seen nothing.
+    pub new(limits: Limits) {
+        limits: Limits = limits,
+        memory: Memory = Memory::new(limits.memory.saturating_sub(limits.held_bytes)),
+        budget: Budget = Budget::new(limits.held_bytes),
+        fragments: Fragments = Fragments::new(limits.fragments),
+        paths: Paths = Paths::default(),
+        interfaces: Interfaces = Interfaces::default(),
+        /// The tags and tunnels of the packet at hand.
+        layers: Vec<Layer> = Vec::new(),
+        associations: Associations = Associations::default(),
+        ipsec: Ipsec = Ipsec::default(),
+        datagrams: Datagrams = Datagrams::default(),
+        /// Connections and associations of all kinds that have begun: each is numbered.
+        begun: u64 = 0,
+        slots: Table<Ends, Slot> = Table::default(),
+        halves: Halves = Halves::default(),
+        /// The flow that the packet at hand would have begun, had there been room.
+        omitted: Vec<Omitted> = Vec::new(),
+        /// Slots in state `Ended`, oldest first.
+        ended: VecDeque<Ends> = VecDeque::new(),
+        live: usize = 0,
+        totals: Totals = Totals::default(),
+        keys: Option<Arc<dyn Keys>> = None,
+    }
 }
 
 impl Observer {
-    /// An observer that has seen nothing.
-    pub fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            memory: Memory::new(limits.memory.saturating_sub(limits.held_bytes)),
-            budget: Budget::new(limits.held_bytes),
-            fragments: Fragments::new(limits.fragments),
-            paths: Paths::default(),
-            interfaces: Interfaces::default(),
-            layers: Vec::new(),
-            associations: Associations::default(),
-            ipsec: Ipsec::default(),
-            datagrams: Datagrams::default(),
-            begun: 0,
-            slots: Table::default(),
-            halves: Halves::default(),
-            omitted: Vec::new(),
-            ended: VecDeque::new(),
-            live: 0,
-            totals: Totals::default(),
-            keys: None,
-        }
-    }
-
     /// The same, which reads what these keys open as well.
     #[must_use]
     pub fn with_keys(self, keys: Arc<dyn Keys>) -> Self {
@@ -315,7 +293,7 @@ impl Observer {
         self.live = 0;
         self.memory = Memory::new(self.limits.memory.saturating_sub(self.limits.held_bytes));
         self.slots = Table::default();
-        flows.sort_unstable_by_key(|flow| flow.number());
+        flows.sort_unstable_by_key(|flow| flow.number);
         for flow in flows {
             sink.connection(self.ended(*flow, Ending::Open));
         }
@@ -327,7 +305,7 @@ impl Observer {
 
     /// Bytes that what it follows holds, besides what it holds back of segments and fragments.
     pub fn held(&self) -> usize {
-        self.memory.used()
+        self.memory.used
     }
 
     /// Counts so far.
@@ -340,7 +318,7 @@ impl Observer {
     }
 
     fn ended(&mut self, flow: Flow, ending: Ending) -> Connection {
-        let paths = flow.paths().map(|path| self.paths.path(path));
+        let paths = flow.paths.map(|path| self.paths.path(path));
         flow.end(ending, paths, &mut self.budget, self.keys.as_deref())
     }
 

@@ -48,7 +48,6 @@ pub enum Protocol {
 
 /// The first bytes of both directions where no protocol was recognised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Opening {
     /// From the client.
     pub client: Prefix,

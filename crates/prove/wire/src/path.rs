@@ -97,28 +97,21 @@ impl Encapsulation {
     }
 }
 
-/// One tag, label or tunnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub struct Layer {
-    /// Kind.
-    pub encapsulation: Encapsulation,
-    /// The ends of a tunnel, the lesser first; none of what stands in a frame.
-    pub between: Option<[IpAddr; 2]>,
-    /// Number that distinguishes it from others of its kind: VLAN id, VNI, TEID, key, label; none
-    /// if it carries none.
-    pub number: Option<u32>,
+bartizan_registry::made! {
+    /// One tag, label or tunnel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct Layer, pub(crate) new(encapsulation: Encapsulation, number: impl Into<Option<u32>>) {
+        /// Kind.
+        pub encapsulation: Encapsulation = encapsulation,
+        /// The ends of a tunnel, the lesser first; none of what stands in a frame.
+        pub between: Option<[IpAddr; 2]> = None,
+        /// Number that distinguishes it from others of its kind: VLAN id, VNI, TEID, key, label; none
+        /// if it carries none.
+        pub number: Option<u32> = number.into(),
+    }
 }
 
 impl Layer {
-    pub(crate) fn new(encapsulation: Encapsulation, number: impl Into<Option<u32>>) -> Self {
-        Self {
-            encapsulation,
-            between: None,
-            number: number.into(),
-        }
-    }
-
     pub(crate) fn between(self, one: IpAddr, other: IpAddr) -> Self {
         Self {
             between: Some([one.min(other), one.max(other)]),

@@ -85,37 +85,24 @@ pub enum Own {
     NotShown,
 }
 
-/// The plaintext part of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Spoken {
-    /// The protocol.
-    pub protocol: Plaintext,
-    /// The client's request to switch to TLS.
-    pub asked: Option<Moment>,
-    /// The client's credentials.
-    pub credentials: Option<Moment>,
-    /// The first packet with more than TLS needs to begin: a mail, a query, a file's name.
-    pub content: Option<Moment>,
-    /// Protection of its own, with the first packet that shows it.
-    pub own: Option<(Own, Moment)>,
-    /// Bytes of both ends.
-    pub bytes: u64,
-    /// The first bytes of the client that are missing from the capture: they may have held a ClientHello.
-    pub gap: Option<Moment>,
-}
-
-impl Spoken {
-    pub(crate) fn new(protocol: Plaintext) -> Self {
-        Self {
-            protocol,
-            asked: None,
-            credentials: None,
-            content: None,
-            own: None,
-            bytes: 0,
-            gap: None,
-        }
+bartizan_registry::made! {
+    /// The plaintext part of a conversation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Spoken, pub(crate) new(protocol: Plaintext) {
+        /// The protocol.
+        pub protocol: Plaintext = protocol,
+        /// The client's request to switch to TLS.
+        pub asked: Option<Moment> = None,
+        /// The client's credentials.
+        pub credentials: Option<Moment> = None,
+        /// The first packet with more than TLS needs to begin: a mail, a query, a file's name.
+        pub content: Option<Moment> = None,
+        /// Protection of its own, with the first packet that shows it.
+        pub own: Option<(Own, Moment)> = None,
+        /// Bytes of both ends.
+        pub bytes: u64 = 0,
+        /// The first bytes of the client that are missing from the capture: they may have held a ClientHello.
+        pub gap: Option<Moment> = None,
     }
 }
 

@@ -181,57 +181,40 @@ impl Stage {
     }
 }
 
-/// One negotiation with a proxy, or one header of a proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Hop {
-    /// The protocol.
-    pub protocol: ProxyProtocol,
-    /// The client's request.
-    pub command: Command,
-    /// The source that the proxy speaks for, as it claims (PROXY protocol).
-    pub source: Option<Place>,
-    /// The destination that was asked for; in the PROXY protocol the one that the source asked for.
-    pub destination: Option<Place>,
-    /// The address that the proxy names: where it sends from, waits, or relays datagrams.
-    pub bound: Option<Place>,
-    /// Authentication of the client in plaintext.
-    pub secret: Option<Seen<Secret>>,
-    /// Progress.
-    pub stage: Stage,
-    /// Refusals before: a client may ask again with what it proves itself with.
-    pub refusals: u8,
-    /// Bytes of the client, and of the server.
-    pub bytes: [u64; 2],
-    /// Bytes behind it that are not read, because it did not come to its end.
-    pub unread: u64,
-    /// Its first packet and its last.
-    pub span: Option<(Moment, Moment)>,
-    /// The TLS session between client and proxy, as claimed by a PROXY header.
-    pub tls: Option<Box<str>>,
-    /// Names of the other fields of a PROXY header.
-    pub fields: Vec<&'static str>,
+bartizan_registry::made! {
+    /// One negotiation with a proxy, or one header of a proxy.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Hop, pub(crate) new(protocol: ProxyProtocol) {
+        /// The protocol.
+        pub protocol: ProxyProtocol = protocol,
+        /// The client's request.
+        pub command: Command = Command::Connect,
+        /// The source that the proxy speaks for, as it claims (PROXY protocol).
+        pub source: Option<Place> = None,
+        /// The destination that was asked for; in the PROXY protocol the one that the source asked for.
+        pub destination: Option<Place> = None,
+        /// The address that the proxy names: where it sends from, waits, or relays datagrams.
+        pub bound: Option<Place> = None,
+        /// Authentication of the client in plaintext.
+        pub secret: Option<Seen<Secret>> = None,
+        /// Progress.
+        pub stage: Stage = Stage::Unanswered,
+        /// Refusals before: a client may ask again with what it proves itself with.
+        pub refusals: u8 = 0,
+        /// Bytes of the client, and of the server.
+        pub bytes: [u64; 2] = [0; 2],
+        /// Bytes behind it that are not read, because it did not come to its end.
+        pub unread: u64 = 0,
+        /// Its first packet and its last.
+        pub span: Option<(Moment, Moment)> = None,
+        /// The TLS session between client and proxy, as claimed by a PROXY header.
+        pub tls: Option<Box<str>> = None,
+        /// Names of the other fields of a PROXY header.
+        pub fields: Vec<&'static str> = Vec::new(),
+    }
 }
 
 impl Hop {
-    pub(crate) fn new(protocol: ProxyProtocol) -> Self {
-        Self {
-            protocol,
-            command: Command::Connect,
-            source: None,
-            destination: None,
-            bound: None,
-            secret: None,
-            stage: Stage::Unanswered,
-            refusals: 0,
-            bytes: [0; 2],
-            unread: 0,
-            span: None,
-            tls: None,
-            fields: Vec::new(),
-        }
-    }
-
     /// Returns true if it is longer than the prefix that a stream compares with retransmissions.
     /// The bytes behind it are then not certain to be those that the receiver took.
     #[must_use]
@@ -262,7 +245,6 @@ impl Hop {
 
 /// A proxy that a conversation went through, as its path names it: without what differs from connection to connection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub struct Through {
     /// The protocol.
     pub protocol: ProxyProtocol,

@@ -18,7 +18,6 @@ pub(crate) use session::{Session, Taken};
 
 /// Observations of a QUIC connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Quic {
     /// The version of the latest packet with a long header.
     pub version: Option<u32>,

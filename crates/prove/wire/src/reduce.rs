@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use crate::checksum::folded;
+
 /// Bytes of a hole that are kept: they make up the sum.
 pub const SUM: usize = 2;
 /// Shorter runs are not worth a hole.
@@ -61,14 +63,6 @@ pub fn fill(hole: &mut [u8]) {
 fn words(bytes: &[u8]) -> u64 {
     let words = bytes.as_chunks::<2>().0.iter();
     words.map(|word| u64::from(u16::from_be_bytes(*word))).sum()
-}
-
-/// The same in one's complement arithmetic of 16 bits.
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

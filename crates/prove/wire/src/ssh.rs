@@ -14,7 +14,6 @@ pub(crate) use session::Session;
 
 /// An SSH connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Ssh {
     /// Messages of the client.
     pub client: Sent,
@@ -28,7 +27,6 @@ pub struct Ssh {
 
 /// Messages of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Sent {
     /// Its identification: `SSH-2.0-OpenSSH_10.0p2`.
     pub identification: Option<Seen<String>>,

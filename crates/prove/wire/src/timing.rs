@@ -31,7 +31,6 @@ const FRAMES: usize = 4 << 20;
 
 /// A connection at its end, or at the capture's, and what its packets took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Timed {
     /// The connection.
     pub connection: Connection,
@@ -65,27 +64,22 @@ struct Seen<'a> {
     at: Moment,
 }
 
-/// Takes packets and gives each connection with its times.
-pub struct Timing {
-    observer: Observer,
-    /// By the two ends, the lesser first.
-    traces: HashMap<(SocketAddr, SocketAddr), Trace>,
-    /// Frames that live traces keep.
-    kept: usize,
-    overview: Overview,
+bartizan_registry::made! {
+    /// Takes packets and gives each connection with its times.
+    pub struct Timing,
+    /// One that has seen nothing.
+    pub new(limits: Limits) {
+        observer: Observer = Observer::new(limits),
+        /// By the two ends, the lesser first.
+        traces: HashMap<(SocketAddr, SocketAddr), Trace> = HashMap::new(),
+        /// Frames that live traces keep.
+        kept: usize = 0,
+        /// All connections given so far, and all packets of those that live.
+        pub overview: Overview = Overview::default(),
+    }
 }
 
 impl Timing {
-    /// One that has seen nothing.
-    pub fn new(limits: Limits) -> Self {
-        Self {
-            observer: Observer::new(limits),
-            traces: HashMap::new(),
-            kept: 0,
-            overview: Overview::default(),
-        }
-    }
-
     /// Takes the next packet; gives the connection it ends.
     pub fn packet(&mut self, packet: &Packet<'_>, mut give: impl FnMut(Timed)) {
         let known = self.observer.totals().connections;
@@ -123,11 +117,6 @@ impl Timing {
         }
         self.traces.clear();
         self.kept = 0;
-    }
-
-    /// All connections given so far, and all packets of those that live.
-    pub fn overview(&self) -> &Overview {
-        &self.overview
     }
 
     /// Totals of the observer.

@@ -15,68 +15,84 @@ pub(in crate::commands::check) struct PpkInEffect {
     required: bool,
 }
 
-/// A link that IPsec protects.
-#[derive(Serialize)]
-pub(in crate::commands::check) struct IpsecInEffect {
-    pub(in crate::commands::check) profile: &'static str,
-    pub(in crate::commands::check) post_quantum: &'static str,
-    pub(in crate::commands::check) mode: &'static str,
-    pub(in crate::commands::check) initiator: String,
-    pub(in crate::commands::check) ends: Vec<EndInEffect>,
-    /// Packets that are protected, between the inner addresses.
-    pub(in crate::commands::check) protects: Vec<String>,
-    /// Preshared key mixed into its keys.
-    pub(in crate::commands::check) ppk: Option<PpkInEffect>,
-    /// Key exchanges of IKE_SAs, and of CHILD_SAs at every rekey.
-    pub(in crate::commands::check) key_exchanges: Vec<String>,
-    pub(in crate::commands::check) ciphers: Vec<String>,
-    pub(in crate::commands::check) prfs: Vec<String>,
-    /// For ciphers that do not authenticate; empty where all do.
-    pub(in crate::commands::check) integrity: Vec<String>,
-    /// `classical-accepted` or `post-quantum`.
-    pub(in crate::commands::check) authentication: &'static str,
-    pub(in crate::commands::check) signatures: Vec<String>,
-    /// Reaction to an SA that violates the policy.
-    pub(in crate::commands::check) breach: &'static str,
-    pub(in crate::commands::check) exception: Option<ExceptionInEffect>,
-    pub(in crate::commands::check) extended_sequence_numbers: bool,
-    pub(in crate::commands::check) replay_window: u32,
-    pub(in crate::commands::check) ike_dscp: u8,
-    pub(in crate::commands::check) copy_dscp: &'static str,
-    pub(in crate::commands::check) ike_fragments: bool,
-    pub(in crate::commands::check) mtu: u16,
-    pub(in crate::commands::check) start: &'static str,
-    /// Seconds; none stands for never.
-    pub(in crate::commands::check) rekey_ike_seconds: Option<u64>,
-    pub(in crate::commands::check) reauthentication_seconds: Option<u64>,
-    pub(in crate::commands::check) rekey_child_seconds: Option<u64>,
-    pub(in crate::commands::check) rekey_child_bytes: Option<u64>,
-    pub(in crate::commands::check) rekey_child_packets: Option<u64>,
-    pub(in crate::commands::check) dead_peer_seconds: Option<u64>,
+bartizan_registry::made! {
+    /// A link that IPsec protects.
+    #[derive(Serialize)]
+    pub(in crate::commands::check) struct IpsecInEffect, pub(in crate::commands::check) of(
+        link: &IpsecLink, policy: &Policy, now: SystemTime,
+    ) {
+        let in_effect = policy.in_effect(day_of(now)).ipsec;
+        let seconds = |value: Option<Duration>| value.map(|value| value.as_secs());
+        let all_authenticate = in_effect.ciphers.iter().all(|cipher| cipher.known().is_aead());
+        pub(in crate::commands::check) profile: &'static str = policy.profile.name(),
+        pub(in crate::commands::check) post_quantum: &'static str = policy.post_quantum.name(),
+        pub(in crate::commands::check) mode: &'static str = link.mode.name(),
+        pub(in crate::commands::check) initiator: String = link.initiator.to_string(),
+        pub(in crate::commands::check) ends: Vec<EndInEffect> =
+            link.ends.iter().map(EndInEffect::of).collect(),
+        /// Packets that are protected, between the inner addresses.
+        pub(in crate::commands::check) protects: Vec<String> = texts(&link.selectors),
+        /// Preshared key mixed into its keys.
+        pub(in crate::commands::check) ppk: Option<PpkInEffect> = link.ppk.as_ref().map(|ppk| PpkInEffect {
+            id: ppk.identity.clone(),
+            file: ppk.file.display().to_string(),
+            required: ppk.required,
+        }),
+        /// Key exchanges of IKE_SAs, and of CHILD_SAs at every rekey.
+        pub(in crate::commands::check) key_exchanges: Vec<String> = texts(&in_effect.key_exchanges),
+        pub(in crate::commands::check) ciphers: Vec<String> = texts(&in_effect.ciphers),
+        pub(in crate::commands::check) prfs: Vec<String> = texts(&in_effect.prfs),
+        /// For ciphers that do not authenticate; empty where all do.
+        pub(in crate::commands::check) integrity: Vec<String> = if all_authenticate {
+            Vec::new()
+        } else {
+            texts(&in_effect.integrity)
+        },
+        /// `classical-accepted` or `post-quantum`.
+        pub(in crate::commands::check) authentication: &'static str =
+            in_effect.authentication.name(),
+        pub(in crate::commands::check) signatures: Vec<String> = texts(&in_effect.signatures),
+        /// Reaction to an SA that violates the policy.
+        pub(in crate::commands::check) breach: &'static str = in_effect.breach.name(),
+        pub(in crate::commands::check) exception: Option<ExceptionInEffect> = policy
+            .exception
+            .as_ref()
+            .map(|exception| ExceptionInEffect::of(exception, now)),
+        pub(in crate::commands::check) extended_sequence_numbers: bool =
+            link.extended_sequence_numbers,
+        pub(in crate::commands::check) replay_window: u32 = link.replay_window,
+        pub(in crate::commands::check) ike_dscp: u8 = link.ike_dscp,
+        pub(in crate::commands::check) copy_dscp: &'static str = link.copy_dscp.name(),
+        pub(in crate::commands::check) ike_fragments: bool = link.ike_fragments,
+        pub(in crate::commands::check) mtu: u16 = link.mtu,
+        pub(in crate::commands::check) start: &'static str = link.start.name(),
+        /// Seconds; none stands for never.
+        pub(in crate::commands::check) rekey_ike_seconds: Option<u64> = seconds(link.lifetimes.ike),
+        pub(in crate::commands::check) reauthentication_seconds: Option<u64> =
+            seconds(link.lifetimes.reauthentication),
+        pub(in crate::commands::check) rekey_child_seconds: Option<u64> =
+            seconds(link.lifetimes.child),
+        pub(in crate::commands::check) rekey_child_bytes: Option<u64> = link.lifetimes.child_bytes,
+        pub(in crate::commands::check) rekey_child_packets: Option<u64> =
+            link.lifetimes.child_packets,
+        pub(in crate::commands::check) dead_peer_seconds: Option<u64> =
+            seconds(link.dead_peer_delay),
+    }
 }
 
-/// One end of it.
-#[derive(Serialize)]
-pub(in crate::commands::check) struct EndInEffect {
-    pub(in crate::commands::check) node: String,
-    pub(in crate::commands::check) outer: String,
-    /// Under which address its peer reaches it, where a NAT is between them: `any` where it is not known beforehand.
-    pub(in crate::commands::check) external: Option<String>,
-    pub(in crate::commands::check) inner: Vec<String>,
-}
-
-impl EndInEffect {
-    fn of(end: &End) -> Self {
-        Self {
-            node: end.node.to_string(),
-            outer: end.outer.to_string(),
-            external: match end.external {
-                External::Same => None,
-                External::At(address) => Some(address.to_string()),
-                External::Any => Some("any".to_owned()),
-            },
-            inner: texts(&end.inner),
-        }
+bartizan_registry::made! {
+    /// One end of it.
+    #[derive(Serialize)]
+    pub(in crate::commands::check) struct EndInEffect, of(end: &End) {
+        pub(in crate::commands::check) node: String = end.node.to_string(),
+        pub(in crate::commands::check) outer: String = end.outer.to_string(),
+        /// Under which address its peer reaches it, where a NAT is between them: `any` where it is not known beforehand.
+        pub(in crate::commands::check) external: Option<String> = match end.external {
+            External::Same => None,
+            External::At(address) => Some(address.to_string()),
+            External::Any => Some("any".to_owned()),
+        },
+        pub(in crate::commands::check) inner: Vec<String> = texts(&end.inner),
     }
 }
 
@@ -85,53 +101,6 @@ fn texts<T: ToString>(list: &[T]) -> Vec<String> {
 }
 
 impl IpsecInEffect {
-    pub(in crate::commands::check) fn of(link: &IpsecLink, policy: &Policy, now: SystemTime) -> Self {
-        let in_effect = policy.in_effect(day_of(now)).ipsec;
-        let seconds = |value: Option<Duration>| value.map(|value| value.as_secs());
-        let all_authenticate = in_effect.ciphers.iter().all(|cipher| cipher.known().is_aead());
-        Self {
-            profile: policy.profile.name(),
-            post_quantum: policy.post_quantum.name(),
-            mode: link.mode.name(),
-            initiator: link.initiator.to_string(),
-            ends: link.ends.iter().map(EndInEffect::of).collect(),
-            protects: texts(&link.selectors),
-            key_exchanges: texts(&in_effect.key_exchanges),
-            ciphers: texts(&in_effect.ciphers),
-            prfs: texts(&in_effect.prfs),
-            integrity: if all_authenticate {
-                Vec::new()
-            } else {
-                texts(&in_effect.integrity)
-            },
-            authentication: in_effect.authentication.name(),
-            signatures: texts(&in_effect.signatures),
-            breach: in_effect.breach.name(),
-            exception: policy
-                .exception
-                .as_ref()
-                .map(|exception| ExceptionInEffect::of(exception, now)),
-            ppk: link.ppk.as_ref().map(|ppk| PpkInEffect {
-                id: ppk.identity.clone(),
-                file: ppk.file.display().to_string(),
-                required: ppk.required,
-            }),
-            extended_sequence_numbers: link.extended_sequence_numbers,
-            replay_window: link.replay_window,
-            ike_dscp: link.ike_dscp,
-            copy_dscp: link.copy_dscp.name(),
-            ike_fragments: link.ike_fragments,
-            mtu: link.mtu,
-            start: link.start.name(),
-            rekey_ike_seconds: seconds(link.lifetimes.ike),
-            reauthentication_seconds: seconds(link.lifetimes.reauthentication),
-            rekey_child_seconds: seconds(link.lifetimes.child),
-            rekey_child_bytes: link.lifetimes.child_bytes,
-            rekey_child_packets: link.lifetimes.child_packets,
-            dead_peer_seconds: seconds(link.dead_peer_delay),
-        }
-    }
-
     /// Names and values, for people.
     pub(in crate::commands::check) fn fields(&self) -> Vec<(&'static str, String)> {
         let strength = match self.post_quantum {

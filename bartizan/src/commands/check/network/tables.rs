@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use bartizan_budget::network::{
     Concern, Given, Link, Move, REQUIREMENTS, Requirement, Severity, TABLE_1_HEADINGS, TABLE_1_NOTE,
 };
+use bartizan_page::grid;
 use bartizan_page::sheet::{Field, Grid, Section, Tone};
 
 use crate::commands::accept::{Acceptance, Fault};
@@ -39,56 +40,34 @@ pub(super) fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clon
 /// The state of the network on one screen.
 pub(super) fn by_interface(links: &[Link], concerns: &[Concern]) -> Section {
     let mut section = Section::new("by interface");
-    let mut grid = Grid::under(
-        "",
-        [
-            "interface",
-            "#links",
-            "#by the protocol asked for",
-            "#post-quantum against recording",
-            "#against forgery",
-            "#within budget",
-            "findings",
-        ],
-    );
     let mut kinds: Vec<&str> = Vec::new();
     for link in links {
         if !kinds.contains(&link.interface) {
             kinds.push(link.interface);
         }
     }
-    for kind in kinds {
-        let of: Vec<&Link> = links.iter().filter(|link| link.interface == kind).collect();
-        let share = |count: usize| {
-            let tone = if count == of.len() { Tone::Good } else { Tone::Bad };
-            Field::toned(format!("{count} of {}", of.len()), tone)
+    section.tables.push(grid! { "", kind in kinds, {
+            let of: Vec<&Link> = links.iter().filter(|link| link.interface == kind).collect();
+            let share = |count: usize| {
+                let tone = if count == of.len() { Tone::Good } else { Tone::Bad };
+                Field::toned(format!("{count} of {}", of.len()), tone)
+            };
+            let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
+            let names: HashSet<_> = of.iter().map(|link| link.about.as_str()).collect();
+            let own = concerns.iter().filter(|concern| names.contains(concern.about.as_str()));
         };
-        let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
-        let names: HashSet<_> = of.iter().map(|link| link.about.as_str()).collect();
-        let own = concerns.iter().filter(|concern| names.contains(concern.about.as_str()));
-        grid.push([
-            Field::from(kind),
-            Field::from(of.len().to_string()),
-            share(holding(&|link| link.requirement.met_by.contains(&link.protection))),
-            share(holding(&|link| link.recording == Given::PostQuantum)),
-            share(holding(&|link| link.forgery == Given::PostQuantum)),
-            if of.iter().all(|link| link.predicted.is_none()) {
-                Field::from("not asked")
-            } else {
-                share(holding(&|link| {
-                    link.predicted
-                        .as_ref()
-                        .is_some_and(|predicted| predicted.passed().is_none())
-                }))
-            },
-            Field::from(if own.clone().count() == 0 {
-                "none".to_owned()
-            } else {
-                by_severity(own)
-            }),
-        ]);
-    }
-    section.tables.push(grid);
+        "interface": kind,
+        "#links": of.len().to_string(),
+        "#by the protocol asked for": share(holding(&|link| link.requirement.met_by.contains(&link.protection))),
+        "#post-quantum against recording": share(holding(&|link| link.recording == Given::PostQuantum)),
+        "#against forgery": share(holding(&|link| link.forgery == Given::PostQuantum)),
+        "#within budget": if of.iter().all(|link| link.predicted.is_none()) {
+            Field::from("not asked")
+        } else {
+            share(holding(&|link| link.predicted.as_ref().is_some_and(|predicted| predicted.passed().is_none())))
+        },
+        "findings": if own.clone().count() == 0 { "none".to_owned() } else { by_severity(own) },
+    });
     section
 }
 
@@ -98,23 +77,18 @@ pub(super) fn findings(concerns: &[Concern]) -> Section {
         section.text.push("None.".to_owned());
         return section;
     }
-    let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
-    for concern in concerns {
-        let (words, tone) = match concern.severity {
-            Severity::Critical => ("critical", Tone::Bad),
-            Severity::High => ("high", Tone::Bad),
-            Severity::Medium => ("medium", Tone::Plain),
-            Severity::Low => ("low", Tone::Faint),
-        };
-        grid.push([
-            Field::toned(words, tone),
-            Field::from(concern.about.clone()),
-            Field::from(concern.finding.clone()),
-            Field::from(concern.hint.clone()),
-            Field::from(concern.source.clone()),
-        ]);
-    }
-    section.tables.push(grid);
+    section.tables.push(grid! { "", concern in concerns;
+        "severity": match concern.severity {
+            Severity::Critical => Field::toned("critical", Tone::Bad),
+            Severity::High => Field::toned("high", Tone::Bad),
+            Severity::Medium => Field::toned("medium", Tone::Plain),
+            Severity::Low => Field::toned("low", Tone::Faint),
+        },
+        "about": concern.about.clone(),
+        "finding": concern.finding.clone(),
+        "what to do": concern.hint.clone(),
+        "source": concern.source.clone(),
+    });
     section
 }
 
@@ -144,20 +118,16 @@ pub(super) fn order(moves: &[Move]) -> Section {
     section
         .text
         .push("The most exposed first; of those what others can reach most easily, then what costs least.".to_owned());
-    let mut grid = Grid::under("", ["#", "link", "exposure", "step", "reason"]);
-    for (index, step) in moves.iter().enumerate() {
-        grid.push([
-            (index + 1).to_string(),
-            step.about.clone(),
-            step.exposure.name().to_owned(),
-            step.step.clone(),
-            step.reason.clone(),
-        ]);
-    }
     if moves.is_empty() {
         section.text.push("Nothing is left to move.".to_owned());
     } else {
-        section.tables.push(grid);
+        section.tables.push(grid! { "", (index, step) in (1..).zip(moves);
+            "#": index.to_string(),
+            "link": step.about.clone(),
+            "exposure": step.exposure.name(),
+            "step": step.step.clone(),
+            "reason": step.reason.clone(),
+        });
     }
     section
 }

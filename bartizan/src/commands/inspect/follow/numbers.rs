@@ -12,10 +12,10 @@ impl Run<'_> {
         let sources = self.watched.iter().map(|watched| {
             let totals = watched.stream.totals();
             SourceNumbers {
-                name: watched.stream.name().to_owned(),
+                name: watched.stream.name.clone(),
                 packets: totals.packets,
                 bytes: totals.bytes,
-                passed: watched.source.is_interface().then(|| watched.stream.passed()),
+                passed: watched.source.is_interface().then(|| watched.stream.passed),
                 dropped: watched.stream.dropped(),
                 untracked: totals.untracked,
                 newest_ns: totals.last.map(|last| last.time.0),
@@ -25,7 +25,7 @@ impl Run<'_> {
         let mut numbers = Numbers {
             sources: sources.collect(),
             events: self.events.clone(),
-            ledger_lines_damaged: self.growing.damaged(),
+            ledger_lines_damaged: self.growing.damaged,
             view_seconds: self.view_took.as_secs_f64(),
             ..Numbers::default()
         };
@@ -38,7 +38,7 @@ impl Run<'_> {
                 ];
                 *numbers.links.entry(key).or_default() += 1;
                 if numbers.each.len() < SERIES {
-                    let name = watched.stream.name().to_owned();
+                    let name = watched.stream.name.clone();
                     numbers.each.push((name, link.clone(), confidentiality, authenticity));
                 } else {
                     numbers.beyond += 1;

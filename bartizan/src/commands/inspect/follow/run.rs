@@ -196,21 +196,16 @@ fn watch(
         hold: (!growing.is_empty()).then_some(live.grace),
         idle: live.follow.then_some(live.forget),
     };
-    let stream = Stream::new(
-        name,
-        args.detail(),
-        args.shares(sources),
-        following,
-        live.packets,
-        keys,
-        inventory,
-    );
+    let stream = Stream::new(name, args.detail(), args.shares(sources), following, live.packets, keys);
+    if let Some(inventory) = inventory {
+        inventory.begin(&stream.name);
+    }
     let stream = match live.http {
         Some(_) => stream.with_handshakes(),
         None => stream,
     };
     Ok(Watched {
-        tracker: Tracker::new(stream.name()),
+        tracker: Tracker::new(&stream.name),
         source,
         stream,
         ended: false,

@@ -24,35 +24,69 @@ pub(super) fn render(all: &[Timings]) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// All connections of a capture.
-#[derive(Serialize)]
-pub(super) struct Overview {
-    pub(super) connections: u64,
-    pub(super) handshakes: u64,
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
-    pub(super) duration_ms: f64,
-    pub(super) bytes_per_packet: Option<f64>,
-    pub(super) bytes_per_second: Option<f64>,
-    pub(super) mean_gap_ms: Option<f64>,
-    pub(super) sent: Losses,
-    pub(super) sizes: Vec<Size>,
-    pub(super) handshake_ms: Option<Distribution>,
-    pub(super) handshake_from_syn_ms: Option<Distribution>,
-    pub(super) handshake_gap_ms: Option<Distribution>,
-    pub(super) handshake_packets: Option<Distribution>,
-    pub(super) handshake_bytes: Option<Distribution>,
-    pub(super) handshake_bytes_per_packet: Option<f64>,
+bartizan_registry::made! {
+    /// All connections of a capture.
+    #[derive(Serialize)]
+    pub(super) struct Overview, pub(super) new(timings: &Timings) {
+        let overview = &timings.overview;
+        let duration_ms = milliseconds(overview.duration_ns());
+        let handshakes = || {
+            timings
+                .connections
+                .iter()
+                .filter_map(|timed| timed.handshake.as_ref().ok())
+        };
+        let bytes = |handshake: &Handshake| both(handshake, Handshake::frame_bytes);
+        let frames: usize = handshakes().map(|handshake| handshake.frames.len()).sum();
+        let total: f64 = handshakes().map(bytes).sum();
+        pub(super) connections: u64 = overview.connections,
+        pub(super) handshakes: u64 = overview.handshakes,
+        pub(super) packets: u64 = overview.packets,
+        pub(super) bytes: u64 = overview.frame_bytes,
+        pub(super) duration_ms: f64 = duration_ms,
+        pub(super) bytes_per_packet: Option<f64> =
+            ratio(overview.frame_bytes as f64, overview.packets as f64),
+        pub(super) bytes_per_second: Option<f64> =
+            ratio(overview.frame_bytes as f64, duration_ms / 1e3),
+        pub(super) mean_gap_ms: Option<f64> =
+            ratio(duration_ms, overview.packets.saturating_sub(1) as f64),
+        pub(super) sent: Losses = Losses::new(&overview.sent),
+        pub(super) sizes: Vec<Size> = SHARES
+            .into_iter()
+            .filter_map(|share| {
+                Some(Size {
+                    share,
+                    bytes: overview.size_quantile(share)?,
+                })
+            })
+            .collect(),
+        pub(super) handshake_ms: Option<Distribution> =
+            Distribution::of(handshakes().map(|handshake| milliseconds(handshake.duration_ns()))),
+        pub(super) handshake_from_syn_ms: Option<Distribution> = Distribution::of(
+            handshakes().filter_map(|handshake| handshake.since_syn_ns().map(milliseconds)),
+        ),
+        pub(super) handshake_gap_ms: Option<Distribution> = Distribution::of(
+            handshakes().flat_map(|handshake| handshake.gaps_ns().map(milliseconds)),
+        ),
+        pub(super) handshake_packets: Option<Distribution> =
+            Distribution::of(handshakes().map(|handshake| handshake.frames.len() as f64)),
+        pub(super) handshake_bytes: Option<Distribution> =
+            Distribution::of(handshakes().map(bytes)),
+        pub(super) handshake_bytes_per_packet: Option<f64> = ratio(total, frames as f64),
+    }
 }
 
-/// Losses of segments.
-#[derive(Serialize)]
-pub(super) struct Losses {
-    pub(super) data_packets: u64,
-    pub(super) retransmitted: u64,
-    pub(super) out_of_order: u64,
-    pub(super) holes: u64,
-    pub(super) retransmitted_share: Option<f64>,
+bartizan_registry::made! {
+    /// Losses of segments.
+    #[derive(Serialize)]
+    pub(super) struct Losses, new(sent: &Sent) {
+        pub(super) data_packets: u64 = sent.data_packets,
+        pub(super) retransmitted: u64 = sent.retransmitted,
+        pub(super) out_of_order: u64 = sent.out_of_order,
+        pub(super) holes: u64 = sent.holes,
+        pub(super) retransmitted_share: Option<f64> =
+            ratio(sent.retransmitted as f64, sent.data_packets as f64),
+    }
 }
 
 /// A share of packets, and the size in bytes it does not exceed.
@@ -62,17 +96,19 @@ pub(super) struct Size {
     pub(super) bytes: u32,
 }
 
-/// A sample in short.
-#[derive(Serialize)]
-pub(super) struct Distribution {
-    pub(super) n: usize,
-    pub(super) least: f64,
-    pub(super) quartile_low: f64,
-    pub(super) median: f64,
-    pub(super) quartile_high: f64,
-    pub(super) p95: f64,
-    pub(super) most: f64,
-    pub(super) mean: f64,
+bartizan_registry::made! {
+    /// A sample in short.
+    #[derive(Serialize)]
+    pub(super) struct Distribution, new(sample: &Sample) {
+        pub(super) n: usize = sample.n(),
+        pub(super) least: f64 = sample.quantile(0.0),
+        pub(super) quartile_low: f64 = sample.quantile(0.25),
+        pub(super) median: f64 = sample.median(),
+        pub(super) quartile_high: f64 = sample.quantile(0.75),
+        pub(super) p95: f64 = sample.quantile(0.95),
+        pub(super) most: f64 = sample.quantile(1.0),
+        pub(super) mean: f64 = sample.mean(),
+    }
 }
 
 fn file_facts(timings: &Timings) -> impl Serialize {
@@ -88,83 +124,15 @@ fn file_facts(timings: &Timings) -> impl Serialize {
     })
 }
 
-impl Overview {
-    pub(super) fn new(timings: &Timings) -> Self {
-        let overview = &timings.overview;
-        let duration_ms = milliseconds(overview.duration_ns());
-        let handshakes = || {
-            timings
-                .connections
-                .iter()
-                .filter_map(|timed| timed.handshake.as_ref().ok())
-        };
-        let bytes = |handshake: &Handshake| both(handshake, Handshake::frame_bytes);
-        let frames: usize = handshakes().map(|handshake| handshake.frames.len()).sum();
-        let total: f64 = handshakes().map(bytes).sum();
-        Self {
-            connections: overview.connections,
-            handshakes: overview.handshakes,
-            packets: overview.packets,
-            bytes: overview.frame_bytes,
-            duration_ms,
-            bytes_per_packet: ratio(overview.frame_bytes as f64, overview.packets as f64),
-            bytes_per_second: ratio(overview.frame_bytes as f64, duration_ms / 1e3),
-            mean_gap_ms: ratio(duration_ms, overview.packets.saturating_sub(1) as f64),
-            sent: Losses::new(&overview.sent),
-            sizes: SHARES
-                .into_iter()
-                .filter_map(|share| {
-                    Some(Size {
-                        share,
-                        bytes: overview.size_quantile(share)?,
-                    })
-                })
-                .collect(),
-            handshake_ms: Distribution::of(handshakes().map(|handshake| milliseconds(handshake.duration_ns()))),
-            handshake_from_syn_ms: Distribution::of(
-                handshakes().filter_map(|handshake| handshake.since_syn_ns().map(milliseconds)),
-            ),
-            handshake_gap_ms: Distribution::of(
-                handshakes().flat_map(|handshake| handshake.gaps_ns().map(milliseconds)),
-            ),
-            handshake_packets: Distribution::of(handshakes().map(|handshake| handshake.frames.len() as f64)),
-            handshake_bytes: Distribution::of(handshakes().map(bytes)),
-            handshake_bytes_per_packet: ratio(total, frames as f64),
-        }
-    }
-}
-
 /// Sum over both sides.
 fn both(handshake: &Handshake, of: impl Fn(&Handshake, Side) -> u64) -> f64 {
     (of(handshake, Side::Client) + of(handshake, Side::Server)) as f64
 }
 
-impl Losses {
-    fn new(sent: &Sent) -> Self {
-        Self {
-            data_packets: sent.data_packets,
-            retransmitted: sent.retransmitted,
-            out_of_order: sent.out_of_order,
-            holes: sent.holes,
-            retransmitted_share: ratio(sent.retransmitted as f64, sent.data_packets as f64),
-        }
-    }
-}
-
 impl Distribution {
     /// `None` of nothing.
     fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
-        let sample = Sample::new(values).ok()?;
-        Some(Self {
-            n: sample.n(),
-            least: sample.quantile(0.0),
-            quartile_low: sample.quantile(0.25),
-            median: sample.median(),
-            quartile_high: sample.quantile(0.75),
-            p95: sample.quantile(0.95),
-            most: sample.quantile(1.0),
-            mean: sample.mean(),
-        })
+        Some(Self::new(&Sample::new(values).ok()?))
     }
 }
 

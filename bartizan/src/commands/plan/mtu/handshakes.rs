@@ -5,7 +5,8 @@ use bartizan_budget::mtu::{
 };
 use bartizan_budget::overhead::{IpVersion, Protection};
 use bartizan_budget::unit::Bytes;
-use bartizan_page::sheet::{Grid, Section};
+use bartizan_page::grid;
+use bartizan_page::sheet::Section;
 use bartizan_registry::{Header, QUIC_INITIAL_LEAST};
 use serde::Serialize;
 
@@ -136,10 +137,7 @@ pub(super) fn ike(args: &Args, mtu: Bytes) -> Result<Vec<IkeRow>, Failure> {
                     signature: scheme.name,
                     chain: *chain,
                     round_trips: exchanges.len(),
-                    packets: exchanges
-                        .iter()
-                        .map(|exchange| exchange.request.packets + exchange.response.packets)
-                        .sum(),
+                    packets: exchanges.iter().map(Exchange::packets).sum(),
                     exchanges,
                 });
             }
@@ -150,79 +148,40 @@ pub(super) fn ike(args: &Args, mtu: Bytes) -> Result<Vec<IkeRow>, Failure> {
 
 pub(super) fn section(tls: &[TlsRow], ike: &[IkeRow]) -> Section {
     let mut section = Section::new("handshakes in packets and round trips");
-    let mut grid = Grid::under(
-        "TLS 1.3, both ends with certificates: bytes and packets of each flight; round trips to the first byte of an answer, TCP's SYN among them, and of QUIC",
-        [
-            "group",
-            "signature",
-            "#chain",
-            "#ClientHello",
-            "#packets",
-            "#server",
-            "#packets",
-            "#client",
-            "#packets",
-            "#round trips",
-            "#of QUIC",
-        ],
-    );
-    for row in tls {
-        grid.push([
-            row.group.to_owned(),
-            row.signature.to_owned(),
-            row.chain.to_string(),
-            row.client_hello.bytes.value().to_string(),
-            row.client_hello.segments.to_string(),
-            row.server.bytes.value().to_string(),
-            row.server.segments.to_string(),
-            row.client.bytes.value().to_string(),
-            row.client.segments.to_string(),
-            row.round_trips.to_string(),
-            row.quic_round_trips
-                .map_or_else(|| "-".to_owned(), |trips| trips.to_string()),
-        ]);
-    }
-    section.tables.push(grid);
-    let mut grid = Grid::under(
-        "IKEv2 as strongSwan sends it: bytes of the largest message of each exchange, IKE fragments and packets in both directions",
-        [
-            "key exchanges",
-            "signature",
-            "#chain",
-            "#IKE_SA_INIT",
-            "#packets",
-            "#IKE_INTERMEDIATE",
-            "#IKE_AUTH",
-            "#IKE fragments",
-            "#all packets",
-            "#round trips",
-        ],
-    );
-    for row in ike {
-        let of = |name: &'static str| row.exchanges.iter().filter(move |exchange| exchange.name == name);
-        let largest = |name: &'static str| {
-            let bytes = of(name)
-                .map(|exchange| exchange.request.bytes.max(exchange.response.bytes).value())
-                .max();
-            bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string())
+    let caption = "TLS 1.3, both ends with certificates: bytes and packets of each flight; round trips to the first byte of an answer, TCP's SYN among them, and of QUIC";
+    section.tables.push(grid! { caption, row in tls;
+        "group": row.group,
+        "signature": row.signature,
+        "#chain": row.chain.to_string(),
+        "#ClientHello": row.client_hello.bytes.value().to_string(),
+        "#packets": row.client_hello.segments.to_string(),
+        "#server": row.server.bytes.value().to_string(),
+        "#packets": row.server.segments.to_string(),
+        "#client": row.client.bytes.value().to_string(),
+        "#packets": row.client.segments.to_string(),
+        "#round trips": row.round_trips.to_string(),
+        "#of QUIC": row.quic_round_trips.map_or_else(|| "-".to_owned(), |trips| trips.to_string()),
+    });
+    let caption = "IKEv2 as strongSwan sends it: bytes of the largest message of each exchange, IKE fragments and packets in both directions";
+    section.tables.push(grid! { caption, row in ike, {
+            let of = |name: &'static str| row.exchanges.iter().filter(move |exchange| exchange.name == name);
+            let largest = |name: &'static str| {
+                let bytes = of(name).map(|exchange| exchange.request.bytes.max(exchange.response.bytes).value()).max();
+                bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string())
+            };
+            let packets: u64 = of("IKE_SA_INIT").map(Exchange::packets).sum();
+            let fragments: u64 = of("IKE_AUTH").map(|exchange| exchange.request.ike_fragments).sum();
         };
-        let packets: u64 = of("IKE_SA_INIT")
-            .map(|exchange| exchange.request.packets + exchange.response.packets)
-            .sum();
-        let fragments: u64 = of("IKE_AUTH").map(|exchange| exchange.request.ike_fragments).sum();
-        grid.push([
-            row.key_exchange.clone(),
-            row.signature.to_owned(),
-            row.chain.to_string(),
-            largest("IKE_SA_INIT"),
-            packets.to_string(),
-            largest("IKE_INTERMEDIATE"),
-            largest("IKE_AUTH"),
-            fragments.to_string(),
-            row.packets.to_string(),
-            row.round_trips.to_string(),
-        ]);
-    }
-    section.tables.push(grid);
+        "key exchanges": row.key_exchange.clone(),
+        "signature": row.signature,
+        "#chain": row.chain.to_string(),
+        "#IKE_SA_INIT": largest("IKE_SA_INIT"),
+        "#packets": packets.to_string(),
+        "#IKE_INTERMEDIATE": largest("IKE_INTERMEDIATE"),
+        "#IKE_AUTH": largest("IKE_AUTH"),
+        "#IKE fragments": fragments.to_string(),
+        "#all packets": row.packets.to_string(),
+        "#round trips": row.round_trips.to_string(),
+    });
     section
 }

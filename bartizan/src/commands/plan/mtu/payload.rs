@@ -4,9 +4,10 @@ use bartizan_budget::Source;
 use bartizan_budget::fronthaul::Mode;
 use bartizan_budget::mtu::{Filling, Fragments};
 use bartizan_budget::unit::{Bytes, Microseconds};
+use bartizan_page::grid;
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
-use bartizan_page::sheet::{Grid, Section};
+use bartizan_page::sheet::Section;
 use bartizan_registry::Header;
 use serde::Serialize;
 
@@ -86,35 +87,22 @@ pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
         "As few frames as fit, filled alike: none is larger than it must be, so that the longest is as short as can be, and on a curve that steepens the sum is too ({}).",
         paper()
     ));
-    let mut grid = Grid::under(
-        format!(
-            "{} bytes in {} frames; processing by {}",
-            split.payload_bytes.value(),
-            split.fragments,
-            split.source
-        ),
-        [
-            "filled",
-            "#largest",
-            "#smallest",
-            "#us, one after the other",
-            "#us, the longest",
-        ],
+    let caption = format!(
+        "{} bytes in {} frames; processing by {}",
+        split.payload_bytes.value(),
+        split.fragments,
+        split.source
     );
-    for layout in &split.layouts {
-        grid.push([
-            match layout.filling {
-                Filling::Full => "to the brim",
-                Filling::Even => "alike",
-            }
-            .to_owned(),
-            layout.largest_bytes.value().to_string(),
-            layout.smallest_bytes.value().to_string(),
-            us(layout.processing_us),
-            us(layout.longest_us),
-        ]);
-    }
-    section.tables.push(grid);
+    section.tables.push(grid! { caption, layout in &split.layouts;
+        "filled": match layout.filling {
+            Filling::Full => "to the brim",
+            Filling::Even => "alike",
+        },
+        "#largest": layout.largest_bytes.value().to_string(),
+        "#smallest": layout.smallest_bytes.value().to_string(),
+        "#us, one after the other": us(layout.processing_us),
+        "#us, the longest": us(layout.longest_us),
+    });
     let curves = Curves::read(&args.delay_curve)?;
     let mut longest: [Vec<Point>; 2] = [Vec::new(), Vec::new()];
     for mtu in (1400_u32..=9000).step_by(200) {
@@ -122,12 +110,7 @@ pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
             continue;
         };
         for (points, layout) in longest.iter_mut().zip(&split.layouts) {
-            points.push(Point {
-                x: f64::from(mtu),
-                value: layout.longest_us.value(),
-                interval: None,
-                published: Vec::new(),
-            });
+            points.push(Point::at(f64::from(mtu), layout.longest_us.value()));
         }
     }
     let [full, even] = longest;

@@ -2,9 +2,10 @@
 
 use bartizan_budget::mtu::{Leg, Retransmission, SetUp, Within, set_up_within};
 use bartizan_budget::unit::{Microseconds, Share};
+use bartizan_page::grid;
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
-use bartizan_page::sheet::{Grid, Section};
+use bartizan_page::sheet::Section;
 use serde::Serialize;
 
 use super::Args;
@@ -108,40 +109,26 @@ pub(super) fn section(args: &Args, rows: &[Row]) -> Section {
     let mut section = Section::new("how likely a set-up ends in time");
     let ms =
         |time: Option<Microseconds>| time.map_or_else(|| "given up".to_owned(), |time| number(time.value() / 1e3, 1));
-    let mut grid = Grid::under(
-        format!(
-            "within {} ms at {} % loss and a round trip of {} ms: {} trials by seed {}, interval by Wilson",
-            number(args.deadline.value() / 1e3, 1),
-            number(args.loss.value() * 100.0, 3),
-            number(args.round_trip.value() / 1e3, 3),
-            args.trials,
-            args.seed
-        ),
-        [
-            "protocol",
-            "key exchange",
-            "signature",
-            "#chain",
-            "#in time",
-            "#95 %",
-            "#median ms",
-            "#99 % ms",
-        ],
+    let caption = format!(
+        "within {} ms at {} % loss and a round trip of {} ms: {} trials by seed {}, interval by Wilson",
+        number(args.deadline.value() / 1e3, 1),
+        number(args.loss.value() * 100.0, 3),
+        number(args.round_trip.value() / 1e3, 3),
+        args.trials,
+        args.seed
     );
-    for row in rows {
-        let within = &row.within;
-        grid.push([
-            row.protocol.to_owned(),
-            row.key_exchange.clone(),
-            row.signature.to_owned(),
-            row.chain.to_string(),
-            format!("{:.4}", within.probability),
-            format!("{:.4}-{:.4}", within.low, within.high),
-            ms(within.median_us),
-            ms(within.p99_us),
-        ]);
-    }
-    section.tables.push(grid);
+    section
+        .tables
+        .push(grid! { caption, row in rows, { let within = &row.within; };
+            "protocol": row.protocol,
+            "key exchange": row.key_exchange.clone(),
+            "signature": row.signature,
+            "#chain": row.chain.to_string(),
+            "#in time": format!("{:.4}", within.probability),
+            "#95 %": format!("{:.4}-{:.4}", within.low, within.high),
+            "#median ms": ms(within.median_us),
+            "#99 % ms": ms(within.p99_us),
+        });
     section.drawings.extend(by_loss(args, rows));
     section
 }
@@ -169,12 +156,7 @@ fn by_loss(args: &Args, rows: &[Row]) -> Option<(bartizan_page::plot::Drawing, S
                 args.seed,
             )
             .ok()?;
-            Some(Point {
-                x: loss * 100.0,
-                value: within.probability,
-                interval: None,
-                published: Vec::new(),
-            })
+            Some(Point::at(loss * 100.0, within.probability))
         });
         items.push(Line {
             name: format!(

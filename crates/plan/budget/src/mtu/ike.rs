@@ -70,6 +70,13 @@ pub struct Exchange {
     pub response: Message,
 }
 
+impl Exchange {
+    /// IP packets in both directions.
+    pub fn packets(&self) -> u64 {
+        self.request.packets + self.response.packets
+    }
+}
+
 /// Size of strongSwan 6.1.0's IKE_SA_INIT without key exchange data, with one proposal, as
 /// captured: header, SA, nonce, NAT detection, notifications.
 const INIT_REQUEST: u16 = 200;

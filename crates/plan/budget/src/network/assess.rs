@@ -32,30 +32,48 @@ bartizan_registry::named! {
     }
 }
 
-/// A link and what is asked of it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Link {
-    /// Interface and ends: `E2 cu -- ric`.
-    pub about: String,
-    /// The interface.
-    pub interface: &'static str,
-    /// Its two nodes.
-    pub between: [String; 2],
-    /// Network functions of the two ends.
-    pub functions: [String; 2],
-    /// Protection that the file configures.
-    #[serde(serialize_with = "protection_name")]
-    pub protection: Protection,
-    /// Requirement on this interface.
-    pub requirement: &'static Requirement,
-    /// Confidentiality, integrity, authentication, replay protection, as far as the file gives them.
-    pub gives: [bool; 4],
-    /// Against who records now and has a quantum computer later.
-    pub recording: Given,
-    /// Against who forges with one.
-    pub forgery: Given,
-    /// Its predicted delay, where conditions were given.
-    pub predicted: Option<Predicted>,
+bartizan_registry::made! {
+    /// A link and what is asked of it.
+    #[derive(Debug, Clone, Serialize)]
+    pub struct Link, of(
+        deployment: &Deployment, interface: &Interface, asked: &'static Requirement,
+        now: SystemTime, conditions: Option<&Conditions>,
+    ) {
+        let [one, other] = &interface.between;
+        let function = |name: &str| {
+            deployment
+                .node(name)
+                .map_or_else(String::new, |node| node.function.clone())
+        };
+        let policy = interface.policy.in_effect(day_of(now));
+        let own_tls = |name: &NodeName| deployment.node(name.as_str()).is_some_and(|node| node.tls.is_some());
+        let (recording, forgery) = match interface.between.iter().all(own_tls) {
+            // No sidecar holds either end to the policy.
+            true if interface.protection.is_by_sidecars() => (Given::Unknown, Given::Unknown),
+            _ => given(interface, &policy),
+        };
+        /// Interface and ends: `E2 cu -- ric`.
+        pub about: String = format!("{} {one} -- {other}", interface.kind.name()),
+        /// The interface.
+        pub interface: &'static str = interface.kind.name(),
+        /// Its two nodes.
+        pub between: [String; 2] = [one.to_string(), other.to_string()],
+        /// Network functions of the two ends.
+        pub functions: [String; 2] = [function(one.as_str()), function(other.as_str())],
+        /// Protection that the file configures.
+        #[serde(serialize_with = "protection_name")]
+        pub protection: Protection = interface.protection,
+        /// Requirement on this interface.
+        pub requirement: &'static Requirement = asked,
+        /// Confidentiality, integrity, authentication, replay protection, as far as the file gives them.
+        pub gives: [bool; 4] = gives(interface),
+        /// Against who records now and has a quantum computer later.
+        pub recording: Given = recording,
+        /// Against who forges with one.
+        pub forgery: Given = forgery,
+        /// Its predicted delay, where conditions were given.
+        pub predicted: Option<Predicted> = conditions.map(|conditions| conditions.predict(interface)),
+    }
 }
 
 fn protection_name<S: Serializer>(protection: &Protection, serializer: S) -> Result<S::Ok, S::Error> {
@@ -90,7 +108,7 @@ pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Cond
         let Some(asked) = requirement(interface.kind) else {
             continue;
         };
-        let link = link(deployment, interface, asked, now, conditions);
+        let link = Link::of(deployment, interface, asked, now, conditions);
         concerns.extend(of_link(&link, interface));
         links.push(link);
     }
@@ -98,40 +116,6 @@ pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Cond
     // Stable: within a severity in the order of the file.
     concerns.sort_by_key(|concern| concern.severity);
     Assessment { links, concerns }
-}
-
-fn link(
-    deployment: &Deployment,
-    interface: &Interface,
-    asked: &'static Requirement,
-    now: SystemTime,
-    conditions: Option<&Conditions>,
-) -> Link {
-    let [one, other] = &interface.between;
-    let function = |name: &str| {
-        deployment
-            .node(name)
-            .map_or_else(String::new, |node| node.function.clone())
-    };
-    let policy = interface.policy.in_effect(day_of(now));
-    let own_tls = |name: &NodeName| deployment.node(name.as_str()).is_some_and(|node| node.tls.is_some());
-    let (recording, forgery) = match interface.between.iter().all(own_tls) {
-        // No sidecar holds either end to the policy.
-        true if interface.protection.is_by_sidecars() => (Given::Unknown, Given::Unknown),
-        _ => given(interface, &policy),
-    };
-    Link {
-        about: format!("{} {one} -- {other}", interface.kind.name()),
-        interface: interface.kind.name(),
-        between: [one.to_string(), other.to_string()],
-        functions: [function(one.as_str()), function(other.as_str())],
-        protection: interface.protection,
-        requirement: asked,
-        gives: gives(interface),
-        recording,
-        forgery,
-        predicted: conditions.map(|conditions| conditions.predict(interface)),
-    }
 }
 
 /// Confidentiality, integrity, authentication, replay protection: all or nothing, but for MACsec without encryption.

@@ -64,7 +64,6 @@ fn stream(name: &str, following: Following) -> Stream {
         following,
         None,
         no_keys(),
-        None,
     )
 }
 
@@ -231,7 +230,7 @@ fn passed_over(name: &str, limits: Limits) -> [Vec<Verdict>; 2] {
         ..Shares::of(MEMORY, Detail::Links).followed()
     };
     let file = std::fs::read(data(name)).unwrap();
-    let mut stream = Stream::new(&data(name), Detail::Links, shares, LOOKED_AT, None, no_keys(), None);
+    let mut stream = Stream::new(&data(name), Detail::Links, shares, LOOKED_AT, None, no_keys());
     stream.room(file.len())[..file.len()].copy_from_slice(&file);
     stream.fill(file.len(), &mut context).unwrap();
     assert!(stream.totals().untracked > 0);

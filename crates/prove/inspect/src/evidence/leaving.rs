@@ -5,11 +5,15 @@ use std::ops::Range;
 use bartizan_wire::reduce::Hole;
 use bartizan_wire::{Before, Connection, Limits, Observer, Packet, Sink};
 
-/// Leaves out of a part's packets what nothing depends on.
-pub struct Reducer {
-    observer: Observer,
-    before: Before,
-    holes: Vec<Hole>,
+bartizan_registry::made! {
+    /// Leaves out of a part's packets what nothing depends on.
+    pub struct Reducer,
+    /// At the first packet of a part; `before` says whether that is the first of its capture.
+    pub new(limits: Limits, before: Before) {
+        observer: Observer = Observer::new(limits),
+        before: Before = before,
+        holes: Vec<Hole> = Vec::new(),
+    }
 }
 
 /// Takes nothing.
@@ -20,15 +24,6 @@ impl Sink for Nothing {
 }
 
 impl Reducer {
-    /// At the first packet of a part; `before` says whether that is the first of its capture.
-    pub fn new(limits: Limits, before: Before) -> Self {
-        Self {
-            observer: Observer::new(limits),
-            before,
-            holes: Vec::new(),
-        }
-    }
-
     /// The holes of the next packet.
     pub fn holes(&mut self, packet: &Packet<'_>) -> &[Hole] {
         let holes = &mut self.holes;

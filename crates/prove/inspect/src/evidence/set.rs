@@ -6,7 +6,6 @@ use super::Manifest;
 
 /// Reason why it is not; numbers are those of what was given, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Refusal {
     /// There is none.
     Nothing,

@@ -38,33 +38,27 @@ pub const NAMES: [&str; 18] = [
     "end",
 ];
 
-/// A link as events name it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LinkName {
-    /// Nodes of the deployment file, or else addresses.
-    pub ends: [String; 2],
-    /// The interface, where something names it.
-    pub interface: Option<&'static str>,
-    /// The port of an unnamed service over TCP.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service: Option<u16>,
-    /// Carriers of its packets, for a link that is not in a deployment file: networks with the same
-    /// addresses are distinguished by it.
-    pub path: Option<String>,
+bartizan_registry::made! {
+    /// A link as events name it.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct LinkName,
+    /// Name of this link.
+    pub of(link: &Link) {
+        let [a, b] = &link.ends;
+        /// Nodes of the deployment file, or else addresses.
+        pub ends: [String; 2] = [a.to_string(), b.to_string()],
+        /// The interface, where something names it.
+        pub interface: Option<&'static str> = link.interface.map(|interface| interface.name),
+        /// The port of an unnamed service over TCP.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub service: Option<u16> = link.service,
+        /// Carriers of its packets, for a link that is not in a deployment file: networks with the same
+        /// addresses are distinguished by it.
+        pub path: Option<String> = path(link).map(ToString::to_string),
+    }
 }
 
 impl LinkName {
-    /// Name of this link.
-    pub fn of(link: &Link) -> Self {
-        let [a, b] = &link.ends;
-        Self {
-            ends: [a.to_string(), b.to_string()],
-            interface: link.interface.map(|interface| interface.name),
-            service: link.service,
-            path: path(link).map(ToString::to_string),
-        }
-    }
-
     /// The interface, or else the service.
     pub fn named(&self) -> Cow<'static, str> {
         match (self.interface, self.service) {
@@ -84,36 +78,28 @@ pub(super) fn path(link: &Link) -> Option<&Path> {
     }
 }
 
-/// Something that happened.
-#[derive(Debug, Clone)]
-pub struct Event {
-    /// Its name in the schema.
-    pub name: &'static str,
-    /// The interface or file it was seen in; none of what concerns all.
-    pub source: Option<String>,
-    /// The link it concerns.
-    pub link: Option<LinkName>,
-    /// The newest packet of the source when it was reported, nanoseconds since 1970.
-    pub packet_ns: Option<u64>,
-    /// Description for people.
-    pub words: String,
-    /// The fields that this kind of event has.
-    pub fields: Map<String, Value>,
+bartizan_registry::made! {
+    /// Something that happened.
+    #[derive(Debug, Clone)]
+    pub struct Event,
+    /// One of this name, in these words.
+    pub new(name: &'static str, words: impl Into<String>) {
+        /// Its name in the schema.
+        pub name: &'static str = name,
+        /// The interface or file it was seen in; none of what concerns all.
+        pub source: Option<String> = None,
+        /// The link it concerns.
+        pub link: Option<LinkName> = None,
+        /// The newest packet of the source when it was reported, nanoseconds since 1970.
+        pub packet_ns: Option<u64> = None,
+        /// Description for people.
+        pub words: String = words.into(),
+        /// The fields that this kind of event has.
+        pub fields: Map<String, Value> = Map::new(),
+    }
 }
 
 impl Event {
-    /// One of this name, in these words.
-    pub fn new(name: &'static str, words: impl Into<String>) -> Self {
-        Self {
-            name,
-            source: None,
-            link: None,
-            packet_ns: None,
-            words: words.into(),
-            fields: Map::new(),
-        }
-    }
-
     /// Something about a source as a whole.
     pub fn of(source: &str, name: &'static str, words: impl Into<String>) -> Self {
         Self {

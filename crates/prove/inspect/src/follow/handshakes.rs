@@ -12,27 +12,29 @@ use crate::text::short;
 /// Handshakes kept between two views; of more only the number is.
 const KEPT: usize = 200;
 
-/// A key exchange in sight: of TLS, QUIC, DTLS, EAP-TLS, SSH or IKE.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Handshake {
-    /// The newest packet that shows what was negotiated.
-    pub packet: u64,
-    /// Beginning of the part that it belongs to: nanoseconds since 1970.
-    pub began_ns: u64,
-    /// The end that asks, then the one that answers: addresses, with ports where they have some.
-    pub ends: [String; 2],
-    /// The protocol.
-    pub kind: String,
-    /// Occasion: set up in full, resumed, or rekeyed.
-    pub occasion: &'static str,
-    /// The key exchange, where one is known.
-    pub key_exchange: Option<String>,
-    /// Its safety from an attacker who records.
-    pub confidentiality: &'static str,
-    /// The reason.
-    pub because: String,
-    /// Its safety from an attacker who forges, by what was known when it was reported.
-    pub authenticity: &'static str,
+bartizan_registry::made! {
+    /// A key exchange in sight: of TLS, QUIC, DTLS, EAP-TLS, SSH or IKE.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct Handshake, of(packet: u64, part: &Part<'_>, posture: &Posture) {
+        /// The newest packet that shows what was negotiated.
+        pub packet: u64 = packet,
+        /// Beginning of the part that it belongs to: nanoseconds since 1970.
+        pub began_ns: u64 = part.span()[0].time.0,
+        /// The end that asks, then the one that answers: addresses, with ports where they have some.
+        pub ends: [String; 2] = part.endpoints().map(end),
+        /// The protocol.
+        pub kind: String = short(&posture.kind.name()),
+        /// Occasion: set up in full, resumed, or rekeyed.
+        pub occasion: &'static str = part.occasion().name(),
+        /// The key exchange, where one is known.
+        pub key_exchange: Option<String> = posture.key_exchange().map(|name| short(&name)),
+        /// Its safety from an attacker who records.
+        pub confidentiality: &'static str = posture.confidentiality.verdict().name(),
+        /// The reason.
+        pub because: String = short(posture.confidentiality.because()),
+        /// Its safety from an attacker who forges, by what was known when it was reported.
+        pub authenticity: &'static str = posture.authenticity.verdict().name(),
+    }
 }
 
 /// Handshakes that completed since the last view.
@@ -89,7 +91,7 @@ impl Noting {
         let first = part.span()[0].packet;
         match shown_by(part, posture) {
             Some(packet) if (packet > self.seen || self.unfinished.contains(&first)) && !lacks_group(posture) => {
-                self.handshakes.add(handshake(packet, part, posture));
+                self.handshakes.add(Handshake::of(packet, part, posture));
             }
             None if is_handshake(posture.kind) => _ = self.still_unfinished.insert(first),
             _ => {}
@@ -99,7 +101,7 @@ impl Noting {
     /// Takes a part that has ended: one that was refused has no other moment, nor has one whose group did not come.
     pub(super) fn ended(&mut self, part: &Part<'_>, posture: &Posture) {
         if was_refused(posture.kind) || lacks_group(posture) {
-            self.handshakes.add(handshake(part.span()[1].packet, part, posture));
+            self.handshakes.add(Handshake::of(part.span()[1].packet, part, posture));
         } else {
             self.living(part, posture);
         }
@@ -174,20 +176,6 @@ fn was_refused(kind: Kind) -> bool {
             | Kind::SshNotAgreed
             | Kind::IkeNotAgreed
     )
-}
-
-fn handshake(packet: u64, part: &Part<'_>, posture: &Posture) -> Handshake {
-    Handshake {
-        packet,
-        began_ns: part.span()[0].time.0,
-        ends: part.endpoints().map(end),
-        kind: short(&posture.kind.name()),
-        occasion: part.occasion().name(),
-        key_exchange: posture.key_exchange().map(|name| short(&name)),
-        confidentiality: posture.confidentiality.verdict().name(),
-        because: short(posture.confidentiality.because()),
-        authenticity: posture.authenticity.verdict().name(),
-    }
 }
 
 fn end((address, port): (Address, Option<u16>)) -> String {

@@ -77,35 +77,25 @@ type Key = (usize, Identity);
 /// Something with its number, and the version it came with.
 type Numbered<T> = (u64, u64, Arc<T>);
 
-/// State that is shown, kept up to date.
-#[derive(Debug)]
-pub struct Live {
-    run: u64,
-    /// The version that is published next.
-    next: u64,
-    links: Table<Key, ShownLink>,
-    findings: Table<String, ShownFinding>,
-    events: VecDeque<Numbered<ShownEvent>>,
-    events_total: u64,
-    handshakes: VecDeque<Numbered<Handshake>>,
-    handshakes_total: u64,
+bartizan_registry::made! {
+    /// State that is shown, kept up to date.
+    #[derive(Debug)]
+    pub struct Live,
+    /// Nothing yet. `run` distinguishes this process from one before it at the same address.
+    pub new(run: u64) {
+        run: u64 = run,
+        /// The version that is published next.
+        next: u64 = 1,
+        links: Table<Key, ShownLink> = Table::new(),
+        findings: Table<String, ShownFinding> = Table::new(),
+        events: VecDeque<Numbered<ShownEvent>> = VecDeque::new(),
+        events_total: u64 = 0,
+        handshakes: VecDeque<Numbered<Handshake>> = VecDeque::new(),
+        handshakes_total: u64 = 0,
+    }
 }
 
 impl Live {
-    /// Nothing yet. `run` distinguishes this process from one before it at the same address.
-    pub fn new(run: u64) -> Self {
-        Self {
-            run,
-            next: 1,
-            links: Table::new(),
-            findings: Table::new(),
-            events: VecDeque::new(),
-            events_total: 0,
-            handshakes: VecDeque::new(),
-            handshakes_total: 0,
-        }
-    }
-
     /// Takes the links of a source as a view has them. `tracker` has compared that view already:
     /// what it has let go is gone.
     pub fn links(&mut self, source: usize, view: &View, tracker: &Tracker) {

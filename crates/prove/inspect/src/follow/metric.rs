@@ -31,17 +31,19 @@ pub struct Point {
     pub number: Number,
 }
 
-/// A metric with all its values.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
-    /// Without [`PREFIX`], and without the `_total` of Prometheus.
-    pub name: &'static str,
-    /// One sentence without its full stop.
-    pub help: &'static str,
-    /// Its kind.
-    pub kind: Kind,
-    /// None of what was never seen.
-    pub points: Vec<Point>,
+bartizan_registry::made! {
+    /// A metric with all its values.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Metric, new(name: &'static str, help: &'static str, kind: Kind) {
+        /// Without [`PREFIX`], and without the `_total` of Prometheus.
+        pub name: &'static str = name,
+        /// One sentence without its full stop.
+        pub help: &'static str = help,
+        /// Its kind.
+        pub kind: Kind = kind,
+        /// None of what was never seen.
+        pub points: Vec<Point> = Vec::new(),
+    }
 }
 
 impl Metric {
@@ -53,15 +55,6 @@ impl Metric {
     /// One that goes up and down, without values yet.
     pub fn gauge(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help, Kind::Gauge)
-    }
-
-    fn new(name: &'static str, help: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            help,
-            kind,
-            points: Vec::new(),
-        }
     }
 
     /// Adds a count with these labels.

@@ -81,40 +81,30 @@ impl Occurrences {
     }
 }
 
-/// Parts that have ended within the window, and those that memory had no room for.
-#[derive(Debug)]
-pub struct Recent {
-    window_ns: u64,
-    /// The oldest packet since the last view: a file that is behind, or a clock that was set back,
-    /// brings some that no window reaches.
-    unseen: Timestamp,
-    /// By the time of their last packets, in eighths of the window.
-    slices: BTreeMap<u64, Links>,
-    /// Bytes that all slices together may hold, and those that a view may.
-    within: usize,
-    view_within: usize,
-    /// IPsec that was not read, at any time: what ESP is worth hangs on all IKE between its hosts, however long ago.
-    missing: Links,
-    occurrences: Occurrences,
-    /// Handshakes, if a reader looks at each of them.
-    handshakes: Option<Noting>,
+bartizan_registry::made! {
+    /// Parts that have ended within the window, and those that memory had no room for.
+    #[derive(Debug)]
+    pub struct Recent,
+    /// Nothing has ended yet. Parts are kept for a `window`, in the room that `shares` give.
+    pub new(window: Duration, shares: Shares) {
+        window_ns: u64 = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
+        /// The oldest packet since the last view: a file that is behind, or a clock that was set back,
+        /// brings some that no window reaches.
+        unseen: Timestamp = NONE,
+        /// By the time of their last packets, in eighths of the window.
+        slices: BTreeMap<u64, Links> = BTreeMap::new(),
+        /// Bytes that all slices together may hold, and those that a view may.
+        within: usize = shares.window,
+        view_within: usize = shares.view,
+        /// IPsec that was not read, at any time: what ESP is worth hangs on all IKE between its hosts, however long ago.
+        missing: Links = Links::within(0),
+        occurrences: Occurrences = Occurrences::default(),
+        /// Handshakes, if a reader looks at each of them.
+        handshakes: Option<Noting> = None,
+    }
 }
 
 impl Recent {
-    /// Nothing has ended yet. Parts are kept for a `window`, in the room that `shares` give.
-    pub fn new(window: Duration, shares: Shares) -> Self {
-        Self {
-            window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
-            unseen: NONE,
-            slices: BTreeMap::new(),
-            within: shares.window,
-            view_within: shares.view,
-            missing: Links::within(0),
-            occurrences: Occurrences::default(),
-            handshakes: None,
-        }
-    }
-
     /// The same, which takes handshakes one by one as well.
     #[must_use]
     pub fn with_handshakes(self) -> Self {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::dtls::{codes, dtls_facts};
 use super::opened::opened_facts;
 use super::port::{eap_facts, mac_sec_facts, mka_facts};
-use super::{Code, version_code};
+use super::{Code, list, version_code};
 
 /// Evidence of the Initial packets of a QUIC connection.
 fn quic_facts(quic: &Quic, posture: &Posture) -> impl Serialize {
@@ -56,18 +56,16 @@ pub(super) fn datagram_facts(datagrams: &Datagrams, posture: &Posture) -> impl S
             messages,
         })
     };
-    let endpoints = |from: usize| seen.endpoints[from].iter().map(endpoint).collect::<Vec<_>>();
-    let types = seen.types.iter();
+    let endpoints = |from: usize| list(&seen.endpoints[from], endpoint);
+
     let port = datagrams.port.as_deref();
     object!(Datagram {
         protocol: datagrams.protocol.name(),
-        messages: types
-            .map(|&(kind, [from_client, from_server])| object!(OfType {
-                r#type: kind,
-                from_client,
-                from_server,
-            }))
-            .collect::<Vec<_>>(),
+        messages: list(&seen.types, |&(kind, [from_client, from_server])| object!(OfType {
+            r#type: kind,
+            from_client,
+            from_server,
+        })),
         messages_of_other_types: seen.other_types,
         // The sender of a message names an endpoint of the other.
         endpoints_at_server: endpoints(0),

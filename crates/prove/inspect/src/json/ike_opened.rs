@@ -1,13 +1,13 @@
 //! Contents of an IKE_SA that keys opened.
 
 use bartizan_registry::{authentication_method, object};
-use bartizan_wire::ike::{KeyExchangeMethod, Made, Opened, Party, Proof};
+use bartizan_wire::ike::{Made, Opened, Party, Proof};
 use bartizan_wire::{Seen, ike};
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 
-use super::Code;
 use super::opened::shown;
+use super::{code, list};
 
 pub(super) fn ike_opened_facts(opened: &Opened) -> impl Serialize {
     let [initiator, responder] = &opened.proofs;
@@ -24,16 +24,11 @@ pub(super) fn ike_opened_facts(opened: &Opened) -> impl Serialize {
     object!(IkeOpened {
         initiator: proof_facts(initiator),
         responder: proof_facts(responder),
-        intermediate: opened.intermediate.first.iter().map(exchanged).collect::<Vec<_>>(),
-        made: opened.made.first.iter().map(made_facts).collect::<Vec<_>>(),
+        intermediate: list(&opened.intermediate.first, exchanged),
+        made: list(&opened.made.first, made_facts),
         made_not_listed: opened.made.omitted,
         deleted: opened.deleted,
-        refused: opened
-            .refused
-            .first
-            .iter()
-            .map(|seen| seen.value.to_string())
-            .collect::<Vec<_>>(),
+        refused: list(&opened.refused.first, |seen| seen.value.to_string()),
         messages_from_initiator: opened.messages[0],
         messages_from_responder: opened.messages[1],
         messages_not_opened: opened.unopened,
@@ -42,9 +37,11 @@ pub(super) fn ike_opened_facts(opened: &Opened) -> impl Serialize {
 }
 
 fn proof_facts(proof: &Proof) -> impl Serialize {
-    let method = |seen: &Seen<u8>| Code {
-        code: u16::from(seen.value),
-        name: authentication_method(seen.value).map_or_else(|| "unknown".into(), |known| known.name.to_owned()),
+    let method = |seen: &Seen<u8>| {
+        code(
+            seen.value,
+            authentication_method(seen.value).map_or("unknown", |known| known.name),
+        )
     };
     object!(Proof {
         method: proof.method.as_ref().map(method),
@@ -56,10 +53,7 @@ fn proof_facts(proof: &Proof) -> impl Serialize {
 
 fn made_facts(seen: &Seen<Made>) -> impl Serialize {
     let made = &seen.value;
-    let code = |method: &KeyExchangeMethod| Code {
-        code: method.0,
-        name: method.to_string(),
-    };
+
     object!(Made {
         by: made.by.to_string(),
         requester: made.requester.to_string(),
@@ -68,7 +62,7 @@ fn made_facts(seen: &Seen<Made>) -> impl Serialize {
         requester_spi: HEXLOWER.encode(&made.requester_spi),
         responder_spi: HEXLOWER.encode(&made.chosen.spi),
         proposal: made.chosen.to_string(),
-        key_exchanges: made.key_exchanges.iter().map(code).collect::<Vec<_>>(),
+        key_exchanges: list(&made.key_exchanges, |method| code(method.0, method)),
         first_packet: seen.first.packet,
         last_packet: seen.last.packet,
     })

@@ -3,14 +3,14 @@
 use bartizan_posture::{KeyExchangeClass, Posture};
 use bartizan_registry::object;
 use bartizan_wire::esp::{Carrier, EspSa};
-use bartizan_wire::ike::{Exchange, Half, IkeSa, KeyExchangeMethod, Notified, PartyTraffic, Proposal, Retry};
+use bartizan_wire::ike::{Exchange, Half, IkeSa, Notified, PartyTraffic, Proposal, Retry};
 use bartizan_wire::sctp::{Association, Sent};
 use serde::Serialize;
 
-use super::Code;
 use super::dtls::dtls_facts;
 use super::ike_opened::ike_opened_facts;
 use super::phase_1::negotiated_facts;
+use super::{at_packet, code, list};
 
 pub(super) fn ike_facts(sa: &IkeSa, posture: &Posture) -> impl Serialize {
     let data = |data: bartizan_wire::ike::KeyExchangeData| {
@@ -26,11 +26,7 @@ pub(super) fn ike_facts(sa: &IkeSa, posture: &Posture) -> impl Serialize {
             .first
             .iter()
             .filter(move |notified: &&Notified| notified.from == end);
-        of.map(|notified| Code {
-            code: notified.kind.0,
-            name: notified.kind.to_string(),
-        })
-        .collect::<Vec<_>>()
+        list(of, |notified| code(notified.kind.0, notified.kind))
     };
     let first = sa.first_offer.as_deref();
     object!(Ike {
@@ -43,37 +39,22 @@ pub(super) fn ike_facts(sa: &IkeSa, posture: &Posture) -> impl Serialize {
             bartizan_wire::ike::Origin::Rekey => "rekey",
             bartizan_wire::ike::Origin::Midstream => "midstream",
         },
-        proposals_offered: sa
-            .offered
-            .iter()
-            .flat_map(|seen| &seen.value)
-            .map(offer)
-            .collect::<Vec<_>>(),
+        proposals_offered: list(sa.offered.iter().flat_map(|seen| &seen.value), offer),
         key_exchange_offered: sa.offered_key_exchange.map(data),
-        first_proposals_offered: first.map_or_else(Vec::new, |first| first
-            .proposals
-            .value
-            .iter()
-            .map(offer)
-            .collect::<Vec<_>>()),
+        first_proposals_offered: list(first.iter().flat_map(|first| &first.proposals.value), offer),
         first_key_exchange_offered: first.and_then(|first| first.key_exchange).map(data),
         chosen: sa.chosen.as_ref().map(|seen| offer(&seen.value)),
         key_exchange_chosen: sa.chosen_key_exchange.map(data),
-        key_exchanges: posture.key_exchanges.iter().copied().map(method).collect::<Vec<_>>(),
+        key_exchanges: list(&posture.key_exchanges, |method| code(method.0, method)),
         key_exchange_class: posture.key_exchange_class().map(KeyExchangeClass::name),
-        retries: sa
-            .retries
-            .first
-            .iter()
-            .map(|seen| match seen.value {
-                Retry::Cookie => "cookie".to_owned(),
-                Retry::KeyExchange(method) => format!("key exchange {method}"),
-            })
-            .collect::<Vec<_>>(),
+        retries: list(&sa.retries.first, |seen| match seen.value {
+            Retry::Cookie => "cookie".to_owned(),
+            Retry::KeyExchange(method) => format!("key exchange {method}"),
+        }),
         refused: sa.refused.as_ref().map(|seen| seen.value.to_string()),
         notified_by_initiator: notified(bartizan_wire::ike::Party::Initiator),
         notified_by_responder: notified(bartizan_wire::ike::Party::Responder),
-        exchanges: sa.exchanges.iter().map(|one| exchange(&one)).collect::<Vec<_>>(),
+        exchanges: list(sa.exchanges.iter(), |one| exchange(&one)),
         exchanges_not_listed: sa.exchanges.omitted,
         informational: sa.informational,
         rekeys: sa.rekeys,
@@ -83,12 +64,7 @@ pub(super) fn ike_facts(sa: &IkeSa, posture: &Posture) -> impl Serialize {
         from_initiator: party(&sa.from_initiator),
         from_responder: party(&sa.from_responder),
         nat_traversal: sa.encapsulated,
-        faults: sa
-            .faults
-            .first
-            .iter()
-            .map(|seen| format!("{} (packet {})", seen.value, seen.last.packet))
-            .collect::<Vec<_>>(),
+        faults: list(&sa.faults.first, at_packet),
         #[serde(flatten)]
         phase_1: sa.phase_1.as_deref().map(|seen| object!(Phase1 {
             phase_1: negotiated_facts(seen)
@@ -98,13 +74,6 @@ pub(super) fn ike_facts(sa: &IkeSa, posture: &Posture) -> impl Serialize {
             opened: ike_opened_facts(seen)
         })),
     })
-}
-
-fn method(method: KeyExchangeMethod) -> Code {
-    Code {
-        code: method.0,
-        name: method.to_string(),
-    }
 }
 
 fn offer(proposal: &Proposal) -> impl Serialize {
@@ -118,7 +87,7 @@ fn offer(proposal: &Proposal) -> impl Serialize {
     };
     object!(Offer {
         number: proposal.number,
-        transforms: proposal.transforms.iter().map(transform).collect::<Vec<_>>(),
+        transforms: list(&proposal.transforms, transform),
     })
 }
 
@@ -176,7 +145,7 @@ pub(super) fn esp_facts(sa: &EspSa) -> impl Serialize {
 }
 
 pub(super) fn sctp_facts(association: &Association, posture: &Posture) -> impl Serialize {
-    let names = |addresses: &[std::net::IpAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names = |addresses: &[std::net::IpAddr]| list(addresses, ToString::to_string);
     let tag = |tag: Option<u32>| tag.map(|tag| format!("{tag:08x}"));
     let dtls = association.dtls.as_ref();
     object!(Sctp {
@@ -210,14 +179,12 @@ fn sent(sent: &Sent) -> impl Serialize {
         missing_chunks: sent.missing,
         corrupt_packets: sent.corrupt,
         heartbeats: sent.heartbeats,
-        payload_protocols: sent
-            .payload_protocols
-            .iter()
-            .map(|&(payload_protocol, chunks)| object!(Protocol {
+        payload_protocols: list(&sent.payload_protocols, |&(payload_protocol, chunks)| {
+            object!(Protocol {
                 payload_protocol,
-                chunks,
-            }))
-            .collect::<Vec<_>>(),
+                chunks
+            })
+        }),
         acknowledged_after: object!(Delays {
             count: delays.count,
             least_ns: delays.least,

@@ -6,7 +6,7 @@ use bartizan_wire::path::{self, Path};
 use bartizan_wire::proxy::Through;
 use serde::Serialize;
 
-use super::{answer, interface_facts, sources, verdict};
+use super::{answer, interface_facts, list, sources, verdict};
 
 /// One tag, label, tunnel or proxy.
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ pub(crate) fn link_facts(link: &Link) -> impl Serialize {
             .interface
             .map(|interface| interface_facts(interface, link.named_by.as_ref())),
         service_port: link.service,
-        paths: link.paths.iter().map(path).collect::<Vec<_>>(),
+        paths: list(&link.paths, path),
         in_deployment: match &link.listing {
             Listing::NoDeployment => "no deployment file",
             Listing::Listed(_) => "yes",
@@ -96,9 +96,9 @@ pub(crate) fn link_facts(link: &Link) -> impl Serialize {
         ],
         confidentiality: verdict(&link.confidentiality),
         authenticity: verdict(&link.authenticity),
-        phases: link.phases.iter().map(phase_facts).collect::<Vec<_>>(),
+        phases: list(&link.phases, phase_facts),
         beyond_phases: link.beyond_phases,
-        objections: link.objections.iter().map(objection_facts).collect::<Vec<_>>(),
+        objections: list(&link.objections, objection_facts),
         exception: link.exception.clone(),
     })
 }

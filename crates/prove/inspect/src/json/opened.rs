@@ -6,17 +6,15 @@ use bartizan_wire::tls::{self, Unopened};
 use bartizan_wire::{Seen, Side};
 use serde::Serialize;
 
-use super::http2_facts;
 use super::proxies::hop_facts;
+use super::{at_packet, http2_facts, list};
 
 pub(super) fn opened_facts(opened: &tls::Opened) -> impl Serialize {
     let chain = |seen: &Option<Seen<Vec<Certificate>>>| seen.as_ref().map(|seen| shown(&seen.value));
     let ended = |side: Side| {
         let [client, server] = &opened.ended;
         let ended: &Option<Seen<Unopened>> = if side == Side::Client { client } else { server };
-        ended
-            .as_ref()
-            .map(|seen| format!("{} (packet {})", seen.value, seen.last.packet))
+        ended.as_ref().map(at_packet)
     };
     object!(Opened {
         alpn: opened.alpn.as_ref().map(|seen| seen.value.clone()),
@@ -30,27 +28,18 @@ pub(super) fn opened_facts(opened: &tls::Opened) -> impl Serialize {
         key_updates_by_server: opened.key_updates[1],
         records_from_client: opened.records[0],
         records_from_server: opened.records[1],
-        alerts: opened
-            .alerts
-            .iter()
-            .map(|seen| seen.value.to_string())
-            .collect::<Vec<_>>(),
-        wrong_secrets: opened.wrong.iter().map(|seen| seen.value.clone()).collect::<Vec<_>>(),
+        alerts: list(&opened.alerts, |seen| seen.value.to_string()),
+        wrong_secrets: list(&opened.wrong, |seen| seen.value.clone()),
         client_not_opened: ended(Side::Client),
         server_not_opened: ended(Side::Server),
         http2: opened.http2.as_deref().map(http2_facts),
-        proxies: opened
-            .tunnel
-            .iter()
-            .flat_map(|tunnel| tunnel.negotiations())
-            .map(hop_facts)
-            .collect::<Vec<_>>(),
+        proxies: list(opened.tunnel.iter().flat_map(|tunnel| tunnel.negotiations()), hop_facts),
     })
 }
 
 /// A chain, the sender's own certificate first.
 pub(super) fn shown(chain: &[Certificate]) -> Vec<impl Serialize + use<>> {
-    chain.iter().map(shown_facts).collect()
+    list(chain, shown_facts)
 }
 
 fn shown_facts(certificate: &Certificate) -> impl Serialize + use<> {

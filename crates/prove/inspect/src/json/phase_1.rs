@@ -4,7 +4,7 @@ use bartizan_registry::{IKEV1_AUTHENTICATION, IKEV1_CIPHERS, Ikev1Value, ikev1_v
 use bartizan_wire::ike::{KeyExchangeMethod, Mode, Negotiation, Phase1};
 use serde::Serialize;
 
-use super::Code;
+use super::{code, list};
 
 pub(super) fn negotiated_facts(phase_1: &Negotiation) -> impl Serialize {
     object!(Negotiated {
@@ -12,29 +12,21 @@ pub(super) fn negotiated_facts(phase_1: &Negotiation) -> impl Serialize {
             Mode::Main => "main",
             Mode::Aggressive => "aggressive",
         }),
-        offered: phase_1
-            .offered
-            .iter()
-            .flat_map(|seen| &seen.value)
-            .map(transform_facts)
-            .collect::<Vec<_>>(),
+        offered: list(phase_1.offered.iter().flat_map(|seen| &seen.value), transform_facts),
         chosen: phase_1.chosen.as_ref().map(|seen| transform_facts(&seen.value)),
     })
 }
 
 fn transform_facts(read: &Phase1) -> impl Serialize {
-    let named = |table: &'static [Ikev1Value], id: u16| Code {
-        code: id,
-        name: ikev1_value(table, id).map_or_else(|| format!("unknown({id})"), |known| known.name.to_owned()),
+    let named = |table: &'static [Ikev1Value], id: u16| match ikev1_value(table, id) {
+        Some(known) => code(id, known.name),
+        None => code(id, format_args!("unknown({id})")),
     };
     object!(Transform {
         cipher: read.encryption.map(|id| named(IKEV1_CIPHERS, id)),
         key_bits: read.key_length,
         hash: read.hash,
         authentication: read.authentication.map(|id| named(IKEV1_AUTHENTICATION, id)),
-        group: read.group.map(|id| Code {
-            code: id,
-            name: KeyExchangeMethod(id).to_string(),
-        }),
+        group: read.group.map(|id| code(id, KeyExchangeMethod(id))),
     })
 }

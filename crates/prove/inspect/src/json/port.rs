@@ -7,6 +7,8 @@ use bartizan_wire::macsec::{Association, MacSec};
 use bartizan_wire::mka::{Distributed, InUse, Mka, Participant};
 use serde::Serialize;
 
+use super::list;
+
 fn packet(at: Option<Moment>) -> Option<u64> {
     at.map(|at| at.packet)
 }
@@ -23,7 +25,7 @@ pub(super) fn mka_facts(mka: &Mka) -> Vec<impl Serialize> {
 pub(super) fn eap_facts(eap: &Eap) -> impl Serialize {
     let name = |method: &u8| method_name(*method).map_or_else(|| method.to_string(), str::to_owned);
     object!(Eap {
-        methods: eap.methods.iter().map(name).collect::<Vec<_>>(),
+        methods: list(&eap.methods, name),
         packets: eap.packets,
         starts: eap.starts,
         logoffs: eap.logoffs,
@@ -53,12 +55,7 @@ fn participant_facts(end: &Participant) -> impl Serialize {
             packet: used.first.packet,
         })
     };
-    let names = end.names.iter().map(|(name, at)| {
-        object!(Name {
-            ckn: name.to_string(),
-            packet: at.packet,
-        })
-    });
+
     object!(Participant {
         channel: end.channel.map(|channel| channel.to_string()),
         pdus: end.pdus,
@@ -67,9 +64,12 @@ fn participant_facts(end: &Participant) -> impl Serialize {
         desires_macsec: end.desires,
         capability: end.capability,
         plain: end.plain,
-        ckns: names.collect::<Vec<_>>(),
-        distributed: end.distributed.iter().map(given).collect::<Vec<_>>(),
-        in_use: end.in_use.iter().map(used).collect::<Vec<_>>(),
+        ckns: list(&end.names, |(name, at)| object!(Name {
+            ckn: name.to_string(),
+            packet: at.packet,
+        })),
+        distributed: list(&end.distributed, given),
+        in_use: list(&end.in_use, used),
         more: end.more,
     })
 }
@@ -89,7 +89,7 @@ pub(super) fn mac_sec_facts(seen: &MacSec) -> impl Serialize {
     object!(MacSec {
         encrypted: seen.encrypted,
         irregular: seen.irregular,
-        associations: seen.associations.iter().map(association).collect::<Vec<_>>(),
+        associations: list(&seen.associations, association),
         frames_of_other_associations: seen.others,
         frames_with_readable_headers: seen.readable,
         mka_packet: packet(seen.keying.agreed),

@@ -3,6 +3,8 @@
 mod ikev2;
 mod naming;
 
+use std::fmt::Display;
+
 use bartizan_registry::{self as registry, Category, CipherSuite, Kind, NamedGroup, Safety, SignatureScheme, X509Use};
 use serde_json::{Map, Value, json};
 
@@ -40,6 +42,11 @@ const OTHER: Role = ("other", &["other"]);
 const UNKNOWN: Role = ("unknown", &["unknown"]);
 
 impl Algorithm {
+    /// One that the registry does not know.
+    fn unknown(reference: String, name: impl Display) -> Self {
+        Self::new(reference, name.to_string(), UNKNOWN, Naming::default(), None)
+    }
+
     fn new(reference: String, name: String, (primitive, functions): Role, naming: Naming, level: Option<u8>) -> Self {
         let oid = oid(&name, &naming);
         let mut properties = Map::new();
@@ -67,7 +74,7 @@ impl Algorithm {
     pub(super) fn group(code: NamedGroup) -> Self {
         let reference = format!("algorithm/tls-group/0x{:04x}", code.0);
         let Some(known) = registry::group(code) else {
-            return Self::new(reference, code.to_string(), UNKNOWN, Naming::default(), None);
+            return Self::unknown(reference, code);
         };
         let role = match known.kind {
             Kind::Classical => KEY_AGREEMENT,
@@ -114,7 +121,7 @@ impl Algorithm {
                 Naming::default(),
                 Some(level(None)),
             ),
-            None => Self::new(reference, code.to_string(), UNKNOWN, Naming::default(), None),
+            None => Self::unknown(reference, code),
         }
     }
 
@@ -126,7 +133,7 @@ impl Algorithm {
             ..Naming::default()
         };
         let Some(known) = registry::ssh_key_exchange(name) else {
-            return Self::new(reference, name.to_owned(), UNKNOWN, Naming::default(), None);
+            return Self::unknown(reference, name);
         };
         match known.recording {
             // All that are defined mix a KEM with an elliptic curve; not each has a category.
@@ -192,7 +199,7 @@ impl Algorithm {
     pub(super) fn x509(name: &str) -> Self {
         let reference = format!("algorithm/x509/{name}");
         let Some(known) = registry::x509_algorithm_named(name) else {
-            return Self::new(reference, name.to_owned(), UNKNOWN, Naming::default(), None);
+            return Self::unknown(reference, name);
         };
         let role = match known.usage {
             X509Use::Signing | X509Use::SignatureOnly => SIGNATURE,

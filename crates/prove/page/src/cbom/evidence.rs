@@ -45,23 +45,11 @@ pub(super) struct Names {
 
 impl Place {
     /// The same, in packets that keys opened.
-    pub(super) fn opened(self) -> Self {
-        match self {
-            Self::Packets {
-                capture,
-                first,
-                last,
-                between,
-                ..
-            } => Self::Packets {
-                capture,
-                first,
-                last,
-                between,
-                read: Read::Opened,
-            },
-            ledger @ Self::Ledger { .. } => ledger,
+    pub(super) fn opened(mut self) -> Self {
+        if let Self::Packets { read, .. } = &mut self {
+            *read = Read::Opened;
         }
+        self
     }
 
     /// The place a source names, for what passed `between` two ends; none where it names no place.

@@ -1,13 +1,14 @@
 //! The page around the map: what it amounts to, the findings, and the evidence of every link.
 
-use bartizan_inspect::Remedy;
+use bartizan_inspect::text::counted;
+use bartizan_inspect::{Coverage, Finding, Remedy};
 use bartizan_posture::{Direction, Judgement, Link, Listing, Phase, Reply, Source, Verdict};
 use maud::{Markup, PreEscaped, html as markup};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::Survey;
 use super::map::{self, NODES};
-use super::{Reported, Survey};
 use crate::frame::{self, coded};
 use crate::plot::canvas::Canvas;
 
@@ -20,7 +21,7 @@ const FINDINGS: usize = 200;
 
 /// One page for all captures that were read together.
 pub(super) fn page(surveys: &[Survey<'_>]) -> String {
-    let names: Vec<&str> = surveys.iter().map(|survey| survey.name.as_str()).collect();
+    let names: Vec<&str> = surveys.iter().map(|survey| survey.report.name()).collect();
     let kicker = format!("Bartizan inspect · {}", names.join(" · "));
     let body = markup! {
         header {
@@ -37,25 +38,30 @@ pub(super) fn page(surveys: &[Survey<'_>]) -> String {
     frame::page("What the packets show", &[include_str!("style.css")], "broad", &body)
 }
 
+fn all_links<'a>(surveys: &'a [Survey<'_>]) -> impl Iterator<Item = &'a Link> {
+    surveys.iter().flat_map(|survey| &survey.report.network().links)
+}
+
 /// Links with each verdict: readable now, vulnerable, unknown, and safe.
 fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 4] {
-    let links = surveys.iter().flat_map(|survey| &survey.network.links);
-    links.filter(|link| link.carried()).fold([0; 4], |mut counts, link| {
-        counts[match verdict(link) {
-            Verdict::ReadableNow => 0,
-            Verdict::Vulnerable => 1,
-            Verdict::NotObservable | Verdict::NotSeen => 2,
-            Verdict::QuantumSafe => 3,
-        }] += 1;
-        counts
-    })
+    all_links(surveys)
+        .filter(|link| link.carried())
+        .fold([0; 4], |mut counts, link| {
+            counts[match verdict(link) {
+                Verdict::ReadableNow => 0,
+                Verdict::Vulnerable => 1,
+                Verdict::NotObservable | Verdict::NotSeen => 2,
+                Verdict::QuantumSafe => 3,
+            }] += 1;
+            counts
+        })
 }
 
 fn answer(surveys: &[Survey<'_>]) -> Markup {
     let of_recorder = count(surveys, |link| link.confidentiality.verdict());
     let of_forger = count(surveys, |link| link.authenticity.verdict());
-    let total: u64 = surveys.iter().map(|survey| survey.answer.links).sum();
-    let without_data: u64 = surveys.iter().map(|survey| survey.answer.without_data).sum();
+    let total = all_links(surveys).count();
+    let without_data = all_links(surveys).filter(|link| !link.carried()).count();
     let carried: usize = of_recorder.iter().sum();
     let line = |counts: [usize; 4], of: [&str; 4]| {
         let said: Vec<(usize, &str)> = counts.into_iter().zip(of).filter(|(count, _)| *count > 0).collect();
@@ -84,40 +90,41 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
 
 /// Shares judged, findings by severity, and first steps.
 fn judged(survey: &Survey<'_>, named: bool) -> Markup {
-    let answer = &survey.answer;
-    let [bytes, unproven, not_read] = answer.bytes;
+    let answer = survey.report.answer();
+    let Coverage { unproven, not_read, .. } = answer.coverage;
     markup! {
         div.first {
             p {
-                @if named { b { (survey.name) } ": " }
-                strong { (answer.judged) } " of " (bytes) " bytes judged"
+                @if named { b { (survey.report.name()) } ": " }
+                strong { (answer.coverage.percent()) } " of " (answer.coverage.wanted()) " bytes judged"
                 @if unproven > 0 { ", " (unproven) " unproven" }
                 @if not_read > 0 { ", " (not_read) " not read" }
                 ". Findings: "
                 @if answer.severities.is_empty() { "none." }
                 @for (index, (severity, count)) in answer.severities.iter().enumerate() {
-                    @if index > 0 { ", " } strong { (count) } " " (severity)
+                    @if index > 0 { ", " } strong { (count) } " " (severity.name())
                 }
                 @if !answer.severities.is_empty() { "." }
             }
             @if !answer.steps.is_empty() {
                 p { b { "What to do first" } }
-                ol { @for (remedy, mends) in &answer.steps { li { (coded(remedy)) " " span.because { "(" (mends) ")" } } } }
+                ol { @for step in &answer.steps { li { (coded(step.remedy)) " " span.because { "(" (step.mends) ")" } } } }
             }
         }
     }
 }
 
 fn capture(index: usize, survey: &Survey<'_>) -> Markup {
-    let links = &survey.network.links;
+    let (name, network) = (survey.report.name(), survey.report.network());
+    let links = &network.links;
     let order = worst_first(links);
     let shown = &order[..order.len().min(CARDS)];
-    let (drawing, drawn) = map::map(&format!("The network in {}", survey.name), index, shown, &survey.unseen);
+    let (drawing, drawn) = map::map(&format!("The network in {name}"), index, shown, &survey.unseen);
     markup! {
         section id=(format!("capture-{}", index + 1)) {
-            h2 { (survey.name) }
-            @if let Some(damage) = &survey.damage {
-                div.warnings { b { "not read to its end" } " — " (damage) }
+            h2 { (name) }
+            @if let Some(damage) = survey.report.damage() {
+                div.warnings { b { "not read to its end" } " — " (damage.to_string()) }
             }
             @if links.is_empty() && survey.unseen.is_empty() {
                 p { "No links." }
@@ -133,7 +140,7 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
                             "Drawn are " (drawn) " of " (links.len()) " links, the worst first, of " (NODES) " ends at most; the table has "
                             (links.len().min(ROWS)) " of them, the JSON all. "
                         }
-                        @if survey.network.untracked > 0 { (survey.network.untracked) " connections are in no link, because there were too many links." }
+                        @if network.untracked > 0 { (network.untracked) " connections are in no link, because there were too many links." }
                     }
                 }
             }
@@ -149,13 +156,13 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
     }
 }
 
-fn findings(title: &str, reported: &[Reported]) -> Markup {
+fn findings(title: &str, reported: &[(Finding, Option<String>)]) -> Markup {
     markup! {
         @if !reported.is_empty() {
             div.findings {
                 h3 { (title) }
-                ul { @for one in reported.iter().take(FINDINGS) {
-                    li { b { (one.severity) ", " (one.concern) } " — " (coded(&one.words)) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } @if let Some(accepted) = &one.accepted { br; span.places { (accepted) } } }
+                ul { @for (one, accepted) in reported.iter().take(FINDINGS) {
+                    li { b { (one.severity().name()) ", " (one.concern.name()) } " — " (coded(&format!("{}: {}", counted(one.count, one.unit), one.because))) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } @if let Some(accepted) = accepted { br; span.places { (accepted) } } }
                 } }
                 @if reported.len() > FINDINGS { p.meta { (reported.len() - FINDINGS) " further ones are in the JSON." } }
             }
@@ -222,14 +229,15 @@ fn table(index: usize, order: &[(usize, &Link)]) -> Markup {
 }
 
 fn facts(survey: &Survey<'_>) -> Markup {
+    let totals = survey.report.totals();
     markup! {
         h3 { "The capture" }
         dl {
-            dt { "packets" } dd { (survey.packets) }
-            @if let (Some(first), Some(last)) = (survey.first_ns, survey.last_ns) {
-                dt { "from" } dd { (instant(first)) } dt { "to" } dd { (instant(last)) }
+            dt { "packets" } dd { (totals.packets) }
+            @if let (Some(first), Some(last)) = (totals.first, totals.last) {
+                dt { "from" } dd { (instant(first.time.0)) } dt { "to" } dd { (instant(last.time.0)) }
             }
-            @if let Some(sha256) = &survey.sha256 { dt { "SHA-256" } dd { code { (sha256) } } }
+            @if let Some(sha256) = survey.report.sha256() { dt { "SHA-256" } dd { code { (sha256) } } }
         }
         @if !survey.notes.is_empty() {
             ul.meta { @for note in survey.notes.iter().take(FINDINGS) { li { (coded(note)) } } }

@@ -33,6 +33,18 @@ pub struct Point {
     pub published: Vec<f64>,
 }
 
+impl Point {
+    /// A value by itself.
+    pub fn at(x: f64, value: f64) -> Self {
+        Self {
+            x,
+            value,
+            interval: None,
+            published: Vec::new(),
+        }
+    }
+}
+
 /// Medians with intervals, joined in order of x; either axis is logarithmic where its values span
 /// more than twenty times.
 #[must_use]

@@ -9,49 +9,36 @@ use crate::{Kind, Verdict};
 /// Phases of a link distinguished; an unauthenticated peer may choose what is negotiated.
 const PHASES: usize = 32;
 
-/// Parts of a link that are alike in what they negotiated and what that is worth.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Phase {
-    /// Beginning of these parts.
-    pub occasion: Occasion,
-    /// Kind of these parts.
-    pub kind: Kind,
-    /// Their key exchange, where one is known.
-    pub key_exchange: Option<String>,
-    /// Their confidentiality.
-    pub confidentiality: Verdict,
-    /// Their authenticity.
-    pub authenticity: Verdict,
-    /// First packet of the first of them.
-    pub first: Moment,
-    /// First packet of the latest of them.
-    pub latest: Moment,
-    /// Last packet of any of them.
-    pub last: Moment,
-    /// Number of parts.
-    pub parts: u64,
-    /// Rekeys inside them.
-    pub rekeys: u64,
+bartizan_registry::made! {
+    /// Parts of a link that are alike in what they negotiated and what that is worth.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Phase, of(part: &Part<'_>) {
+        let posture = part.posture;
+        /// Beginning of these parts.
+        pub occasion: Occasion = part.occasion,
+        /// Kind of these parts.
+        pub kind: Kind = posture.kind,
+        /// Their key exchange, where one is known.
+        pub key_exchange: Option<String> = posture.key_exchange(),
+        /// Their confidentiality.
+        pub confidentiality: Verdict = posture.confidentiality.verdict(),
+        /// Their authenticity.
+        pub authenticity: Verdict = posture.authenticity.verdict(),
+        /// First packet of the first of them.
+        pub first: Moment = part.first,
+        /// First packet of the latest of them.
+        pub latest: Moment = part.first,
+        /// Last packet of any of them.
+        pub last: Moment = part.last,
+        /// Number of parts.
+        pub parts: u64 = 1,
+        /// Rekeys inside them.
+        pub rekeys: u64 = part.rekeys,
+    }
 }
 
 impl Phase {
-    fn of(part: &Part<'_>) -> Self {
-        let posture = part.posture;
-        Self {
-            occasion: part.occasion,
-            kind: posture.kind,
-            key_exchange: posture.key_exchange(),
-            confidentiality: posture.confidentiality.verdict(),
-            authenticity: posture.authenticity.verdict(),
-            first: part.first,
-            latest: part.first,
-            last: part.last,
-            parts: 1,
-            rekeys: part.rekeys,
-        }
-    }
-
     fn is_like(&self, other: &Self) -> bool {
         let key = |phase: &Self| {
             let Self {

@@ -16,18 +16,22 @@ use super::roles::Roles;
 use super::{Link, LinkEnd, Listing, objection};
 use crate::{Hint, Interface, Source};
 
-/// Gathers parts.
-#[derive(Debug)]
-pub struct Links {
-    bundles: HashMap<Key, Gathered>,
-    reasons: Reasons,
-    /// Bytes that the bundles hold.
-    held: usize,
-    /// Most bytes for all of it.
-    limit: usize,
-    omitted: Omitted,
-    untracked: u64,
-    untracked_from: Option<Moment>,
+bartizan_registry::made! {
+    /// Gathers parts.
+    #[derive(Debug)]
+    pub struct Links,
+    /// Links that hold this many bytes at most.
+    pub within(bytes: usize) {
+        bundles: HashMap<Key, Gathered> = HashMap::new(),
+        reasons: Reasons = Reasons::default(),
+        /// Bytes that the bundles hold.
+        held: usize = 0,
+        /// Most bytes for all of it.
+        limit: usize = bytes,
+        omitted: Omitted = Omitted::default(),
+        untracked: u64 = 0,
+        untracked_from: Option<Moment> = None,
+    }
 }
 
 impl Default for Links {
@@ -86,19 +90,6 @@ pub struct Network {
 }
 
 impl Links {
-    /// Links that hold this many bytes at most.
-    pub fn within(bytes: usize) -> Self {
-        Self {
-            bundles: HashMap::new(),
-            reasons: Reasons::default(),
-            held: 0,
-            limit: bytes,
-            omitted: Omitted::default(),
-            untracked: 0,
-            untracked_from: None,
-        }
-    }
-
     /// Bytes that they hold, and that judging them will take.
     pub fn held(&self) -> usize {
         let table = table(self.bundles.capacity());

@@ -30,6 +30,7 @@ const OPTION_TIME_OFFSET: u16 = 14;
 const OPTION_INTERFACE_DROPPED: u16 = 5;
 
 /// A section's byte order and interfaces, as far as read.
+#[derive(Default)]
 pub(super) struct Section {
     order: Order,
     interfaces: Vec<Interface>,
@@ -74,15 +75,6 @@ enum Holds {
 }
 
 impl Section {
-    pub(super) fn new() -> Self {
-        Self {
-            order: Order::Little,
-            interfaces: Vec::new(),
-            dropped: 0,
-            before: Timestamp(0),
-        }
-    }
-
     pub(super) fn dropped(&self) -> u64 {
         self.interfaces
             .iter()

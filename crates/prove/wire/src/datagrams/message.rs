@@ -60,7 +60,6 @@ pub(super) fn headers(protocol: DatagramProtocol, datagram: &[u8]) -> impl Itera
 
 /// Messages by type and endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Messages {
     /// Number of messages of each type from client and server, in the order first seen: 32 types at
     /// most.

@@ -18,7 +18,6 @@ const PRIORITY_FIELDS: usize = 5;
 
 /// A header block as it stands in its frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct HeaderBlock {
     /// The packet with its last byte.
     pub at: Moment,

@@ -4,52 +4,28 @@ use std::fmt;
 
 use bartizan_registry::{Safety, Transform, TransformKind, transform};
 
-/// Exchange type (RFC 7296, section 3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExchangeType(pub u8);
-
-impl ExchangeType {
+super::named::numbers! {
+    /// Exchange type (RFC 7296, section 3.1).
+    ExchangeType(u8), "exchange";
     /// Proposals, the first key exchange and nonces, in plaintext.
-    pub const IKE_SA_INIT: Self = Self(34);
+    IKE_SA_INIT = 34,
     /// Identities of the ends, and the first CHILD_SA.
-    pub const IKE_AUTH: Self = Self(35);
+    IKE_AUTH = 35,
     /// Another CHILD_SA, or a rekey of a CHILD_SA or of the IKE_SA.
-    pub const CREATE_CHILD_SA: Self = Self(36);
+    CREATE_CHILD_SA = 36,
     /// Notifications, deletion, dead peer detection.
-    pub const INFORMATIONAL: Self = Self(37);
+    INFORMATIONAL = 37,
     /// Resumption (RFC 5723).
-    pub const IKE_SESSION_RESUME: Self = Self(38);
+    IKE_SESSION_RESUME = 38,
     /// Additional key exchanges before IKE_AUTH (RFC 9242, RFC 9370).
-    pub const IKE_INTERMEDIATE: Self = Self(43);
+    IKE_INTERMEDIATE = 43,
     /// Additional key exchanges behind CREATE_CHILD_SA (RFC 9370).
-    pub const IKE_FOLLOWUP_KE: Self = Self(44);
-
-    /// Its name in the IANA registry.
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            34 => "IKE_SA_INIT",
-            35 => "IKE_AUTH",
-            36 => "CREATE_CHILD_SA",
-            37 => "INFORMATIONAL",
-            38 => "IKE_SESSION_RESUME",
-            39 => "GSA_AUTH",
-            40 => "GSA_REGISTRATION",
-            41 => "GSA_REKEY",
-            42 => "GSA_INBAND_REKEY",
-            43 => "IKE_INTERMEDIATE",
-            44 => "IKE_FOLLOWUP_KE",
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for ExchangeType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => f.pad(&format!("exchange {}", self.0)),
-        }
-    }
+    IKE_FOLLOWUP_KE = 44,
+    ;
+    39 = "GSA_AUTH",
+    40 = "GSA_REGISTRATION",
+    41 = "GSA_REKEY",
+    42 = "GSA_INBAND_REKEY",
 }
 
 /// Payload type (RFC 7296, section 3.2).

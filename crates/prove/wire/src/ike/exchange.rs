@@ -9,44 +9,31 @@ use crate::allocation::allocated;
 /// Most fragments of one message that are distinguished. FrodoKEM-1344 in fragments of 576 bytes has 40.
 const FRAGMENTS: u16 = 128;
 
-/// A request or a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Half {
-    /// The packet with its first byte.
-    pub first: Moment,
-    /// The packet that made it complete, or the newest of a message that is not complete.
-    pub last: Moment,
-    /// IP packets, repeated ones and parts of fragmented ones included.
-    pub packets: u32,
-    /// Number of IP fragments among them.
-    pub ip_fragments: u32,
-    /// Bytes of IKE messages without repeated ones: headers, and all that is encrypted.
-    pub bytes: u64,
-    /// Bytes of all IP packets as sent, headers included.
-    pub ip_bytes: u64,
-    /// IKE fragments it came in; zero where it came in one message.
-    pub fragments: u16,
-    /// Messages that were seen before: retransmissions.
-    pub repeated: u32,
-    pub(super) complete: bool,
+bartizan_registry::made! {
+    /// A request or a response.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Half, pub(super) new(arrival: &super::Arrival) {
+        /// The packet with its first byte.
+        pub first: Moment = arrival.first,
+        /// The packet that made it complete, or the newest of a message that is not complete.
+        pub last: Moment = arrival.at,
+        /// IP packets, repeated ones and parts of fragmented ones included.
+        pub packets: u32 = 0,
+        /// Number of IP fragments among them.
+        pub ip_fragments: u32 = 0,
+        /// Bytes of IKE messages without repeated ones: headers, and all that is encrypted.
+        pub bytes: u64 = 0,
+        /// Bytes of all IP packets as sent, headers included.
+        pub ip_bytes: u64 = 0,
+        /// IKE fragments it came in; zero where it came in one message.
+        pub fragments: u16 = 0,
+        /// Messages that were seen before: retransmissions.
+        pub repeated: u32 = 0,
+        pub(super) complete: bool = false,
+    }
 }
 
 impl Half {
-    pub(super) fn new(arrival: &super::Arrival) -> Self {
-        Self {
-            first: arrival.first,
-            last: arrival.at,
-            packets: 0,
-            ip_fragments: 0,
-            bytes: 0,
-            ip_bytes: 0,
-            fragments: 0,
-            repeated: 0,
-            complete: false,
-        }
-    }
-
     /// Returns true if every fragment of it was seen.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -169,7 +156,6 @@ impl Assembly {
 
 /// A request and its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Exchange {
     /// Exchange type.
     pub kind: ExchangeType,
@@ -212,7 +198,6 @@ impl Exchange {
 /// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of
 /// the IKE_SA. The kind and the methods are encrypted; sizes and the exchanges themselves are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Rekey {
     /// The first packet of the CREATE_CHILD_SA.
     pub first: Moment,

@@ -4,29 +4,21 @@ use super::{Exchange, ExchangeType, Half, Party};
 use crate::allocation::allocated;
 use crate::{Moment, Timestamp};
 
-/// Exchanges in the order of their first packets: the first of many, and how many there were
-/// beyond. Each takes a third of what it would as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Exchanges {
-    /// Packet and time that all of them are counted from.
-    base: Moment,
-    packed: Box<[u8]>,
-    kept: usize,
-    /// Number of exchanges after those that are kept.
-    pub omitted: u64,
+bartizan_registry::made! {
+    /// Exchanges in the order of their first packets: the first of many, and how many there were
+    /// beyond. Each takes a third of what it would as it is.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Exchanges, pub(super) from(base: Moment) {
+        /// Packet and time that all of them are counted from.
+        base: Moment = base,
+        packed: Box<[u8]> = Box::default(),
+        kept: usize = 0,
+        /// Number of exchanges after those that are kept.
+        pub omitted: u64 = 0,
+    }
 }
 
 impl Exchanges {
-    pub(super) fn from(base: Moment) -> Self {
-        Self {
-            base,
-            packed: Box::default(),
-            kept: 0,
-            omitted: 0,
-        }
-    }
-
     /// Those that are kept, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Exchange> {
         let mut packed = Packed {

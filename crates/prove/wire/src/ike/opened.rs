@@ -23,7 +23,6 @@ const CHAIN: usize = 10;
 
 /// Decrypted content. It was encrypted on the wire: only a holder of the keys sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Opened {
     /// KE payloads of IKE_INTERMEDIATE, both ends'.
     pub intermediate: Kept<Seen<(Party, KeyExchangeData)>>,
@@ -47,7 +46,6 @@ pub struct Opened {
 
 /// Authentication of an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Proof {
     /// The method of its AUTH payload, by its number in the registry.
     pub method: Option<Seen<u8>>,
@@ -59,7 +57,6 @@ pub struct Proof {
 
 /// A security association that two ends agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Made {
     /// The exchange that made it.
     pub by: ExchangeType,

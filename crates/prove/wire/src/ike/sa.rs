@@ -3,8 +3,10 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use super::session::{requester, sender};
 use super::{
-    Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1, Proposal, Rekey,
+    Arrival, Exchange, ExchangeType, Exchanges, Header, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1,
+    Proposal, Rekey,
 };
 use crate::allocation::allocated;
 use crate::blocks::Blocks;
@@ -54,24 +56,16 @@ pub enum Origin {
     Midstream,
 }
 
-/// Content of a KE payload in plaintext.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyExchangeData {
-    /// Made with.
-    pub method: KeyExchangeMethod,
-    /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
-    pub length: u16,
-    /// The reason for which they are no key of the method.
-    pub fault: Option<NotAKey>,
-}
-
-impl KeyExchangeData {
-    pub(super) fn new(method: KeyExchangeMethod, from: Party, data: &[u8]) -> Self {
-        Self {
-            method,
-            length: data.len() as u16,
-            fault: share::of_ike(method.0, from == Party::Initiator, data),
-        }
+bartizan_registry::made! {
+    /// Content of a KE payload in plaintext.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct KeyExchangeData, pub(super) new(method: KeyExchangeMethod, from: Party, data: &[u8]) {
+        /// Made with.
+        pub method: KeyExchangeMethod = method,
+        /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
+        pub length: u16 = data.len() as u16,
+        /// The reason for which they are no key of the method.
+        pub fault: Option<NotAKey> = share::of_ike(method.0, from == Party::Initiator, data),
     }
 }
 
@@ -95,7 +89,6 @@ pub enum Retry {
 
 /// A violation of the standard, or an unreadable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
 pub enum Fault {
     /// A message that contradicts itself.
     #[error("a message cannot be read: {0}")]
@@ -130,7 +123,6 @@ pub enum Fault {
 
 /// Traffic of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PartyTraffic {
     /// IP packets.
     pub packets: u64,
@@ -146,7 +138,6 @@ pub struct PartyTraffic {
 
 /// A bounded list: the first of many, and how many there were beyond.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Kept<T> {
     /// The first, in their order.
     pub first: Vec<T>,
@@ -184,7 +175,6 @@ impl<T> Kept<T> {
 
 /// The initiator's offer before it learned the responder's method.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct FirstOffer {
     /// Proposals.
     pub proposals: Seen<Vec<Proposal>>,
@@ -194,7 +184,6 @@ pub struct FirstOffer {
 
 /// Phase 1 negotiation of IKEv1, as far as it is not encrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Negotiation {
     /// The mode.
     pub mode: Option<Mode>,
@@ -204,79 +193,90 @@ pub struct Negotiation {
     pub chosen: Option<Seen<Phase1>>,
 }
 
-/// An IKE_SA, at the capture's end. Only a [`Session`](super::Session) makes one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct IkeSa {
-    /// Its place in the order of first packets, from 1, among everything an observer gives.
-    pub number: u64,
-    /// First address of the initiator.
-    pub initiator: SocketAddr,
-    /// First address of the responder.
-    pub responder: SocketAddr,
-    /// Chosen by the initiator.
-    pub initiator_spi: u64,
-    /// Chosen by the responder; zero where it never agreed.
-    pub responder_spi: u64,
-    /// Encapsulation of the messages of initiator and responder; none for an end that sent nothing.
-    pub paths: [Option<Path>; 2],
-    /// Packets of the capture that belong to it.
-    pub captured: Captured,
-    /// Major and minor version.
-    pub version: (u8, u8),
-    /// Its beginning in the capture.
-    pub origin: Origin,
-    /// True where its first message in the capture is of the responder's request 0: it was there
-    /// before, or a rekey made it.
-    pub responder_first: bool,
-    /// Further addresses of initiator and responder between which both ends sent messages: it moved
-    /// (RFC 4555). Four at most.
-    pub moved: Vec<[IpAddr; 2]>,
-    /// First packet.
-    pub first: Moment,
-    /// Last packet.
-    pub last: Moment,
-    /// Proposals of the initiator's last IKE_SA_INIT.
-    pub offered: Option<Seen<Vec<Proposal>>>,
-    /// The initiator's KE payload in that.
-    pub offered_key_exchange: Option<KeyExchangeData>,
-    /// Its first offer, if that differed: an initiator that is asked for another method proposes
-    /// that one.
-    pub first_offer: Option<Box<FirstOffer>>,
-    /// Proposal chosen by the responder.
-    pub chosen: Option<Seen<Proposal>>,
-    /// The responder's KE payload.
-    pub chosen_key_exchange: Option<KeyExchangeData>,
-    /// Reasons for further IKE_SA_INIT requests.
-    pub retries: Kept<Seen<Retry>>,
-    /// The error with which the responder refused, where it did and did not agree later.
-    pub refused: Option<Seen<NotifyType>>,
-    /// Notifications of IKE_SA_INIT, each once.
-    pub notified: Kept<Notified>,
-    /// All exchanges but INFORMATIONAL, in the order of their first packets.
-    pub exchanges: Exchanges,
-    /// INFORMATIONAL exchanges.
-    pub informational: u64,
-    /// CREATE_CHILD_SA that were not refused.
-    pub rekeys: u64,
-    /// The rekey with the least room for key exchange data, of all that were seen whole.
-    pub tightest_rekey: Option<Box<Rekey>>,
-    /// CREATE_CHILD_SA that the other end refused.
-    pub refused_rekeys: u64,
-    /// CREATE_CHILD_SA of which a message or a fragment is missing.
-    pub unseen_rekeys: u64,
-    /// Traffic from the initiator.
-    pub from_initiator: PartyTraffic,
-    /// Traffic from the responder.
-    pub from_responder: PartyTraffic,
-    /// True if it moved to port 4500.
-    pub encapsulated: bool,
-    /// Faults, each once.
-    pub faults: Kept<Seen<Fault>>,
-    /// IKEv1: phase 1.
-    pub phase_1: Option<Box<Negotiation>>,
-    /// Decrypted content, if keys were given for it.
-    pub opened: Option<Box<super::Opened>>,
+bartizan_registry::made! {
+    /// An IKE_SA, at the capture's end. Only a [`Session`](super::Session) makes one.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct IkeSa, pub(super) new(number: u64, header: &Header, arrival: &Arrival) {
+        let from = match header.major {
+            2 => sender(header),
+            // Nothing but the first message says who began in version 1.
+            _ => Party::Initiator,
+        };
+        let (initiator, responder) = match from {
+            Party::Initiator => (arrival.source, arrival.destination),
+            Party::Responder => (arrival.destination, arrival.source),
+        };
+        /// Its place in the order of first packets, from 1, among everything an observer gives.
+        pub number: u64 = number,
+        /// First address of the initiator.
+        pub initiator: SocketAddr = initiator,
+        /// First address of the responder.
+        pub responder: SocketAddr = responder,
+        /// Chosen by the initiator.
+        pub initiator_spi: u64 = header.initiator_spi,
+        /// Chosen by the responder; zero where it never agreed.
+        pub responder_spi: u64 = header.responder_spi,
+        /// Encapsulation of the messages of initiator and responder; none for an end that sent nothing.
+        pub paths: [Option<Path>; 2] = [None, None],
+        /// Packets of the capture that belong to it.
+        pub captured: Captured = Captured::default(),
+        /// Major and minor version.
+        pub version: (u8, u8) = (header.major, header.minor),
+        /// Its beginning in the capture.
+        pub origin: Origin = Origin::Midstream,
+        /// True where its first message in the capture is of the responder's request 0: it was there
+        /// before, or a rekey made it.
+        pub responder_first: bool =
+            header.major == 2 && header.message_id == 0 && requester(header) == Party::Responder,
+        /// Further addresses of initiator and responder between which both ends sent messages: it moved
+        /// (RFC 4555). Four at most.
+        pub moved: Vec<[IpAddr; 2]> = Vec::new(),
+        /// First packet.
+        pub first: Moment = arrival.first,
+        /// Last packet.
+        pub last: Moment = arrival.at,
+        /// Proposals of the initiator's last IKE_SA_INIT.
+        pub offered: Option<Seen<Vec<Proposal>>> = None,
+        /// The initiator's KE payload in that.
+        pub offered_key_exchange: Option<KeyExchangeData> = None,
+        /// Its first offer, if that differed: an initiator that is asked for another method proposes
+        /// that one.
+        pub first_offer: Option<Box<FirstOffer>> = None,
+        /// Proposal chosen by the responder.
+        pub chosen: Option<Seen<Proposal>> = None,
+        /// The responder's KE payload.
+        pub chosen_key_exchange: Option<KeyExchangeData> = None,
+        /// Reasons for further IKE_SA_INIT requests.
+        pub retries: Kept<Seen<Retry>> = Kept::default(),
+        /// The error with which the responder refused, where it did and did not agree later.
+        pub refused: Option<Seen<NotifyType>> = None,
+        /// Notifications of IKE_SA_INIT, each once.
+        pub notified: Kept<Notified> = Kept::default(),
+        /// All exchanges but INFORMATIONAL, in the order of their first packets.
+        pub exchanges: Exchanges = Exchanges::from(arrival.first),
+        /// INFORMATIONAL exchanges.
+        pub informational: u64 = 0,
+        /// CREATE_CHILD_SA that were not refused.
+        pub rekeys: u64 = 0,
+        /// The rekey with the least room for key exchange data, of all that were seen whole.
+        pub tightest_rekey: Option<Box<Rekey>> = None,
+        /// CREATE_CHILD_SA that the other end refused.
+        pub refused_rekeys: u64 = 0,
+        /// CREATE_CHILD_SA of which a message or a fragment is missing.
+        pub unseen_rekeys: u64 = 0,
+        /// Traffic from the initiator.
+        pub from_initiator: PartyTraffic = PartyTraffic::default(),
+        /// Traffic from the responder.
+        pub from_responder: PartyTraffic = PartyTraffic::default(),
+        /// True if it moved to port 4500.
+        pub encapsulated: bool = false,
+        /// Faults, each once.
+        pub faults: Kept<Seen<Fault>> = Kept::default(),
+        /// IKEv1: phase 1.
+        pub phase_1: Option<Box<Negotiation>> = None,
+        /// Decrypted content, if keys were given for it.
+        pub opened: Option<Box<super::Opened>> = None,
+    }
 }
 
 impl IkeSa {

@@ -9,10 +9,10 @@ use bartizan_registry::{TransformKind, esp_encryption};
 
 use super::exchange::Assembly;
 use super::opened::Opener;
-use super::sa::{FirstOffer, Kept, Notified};
+use super::sa::{FirstOffer, Notified};
 use super::{
-    Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
-    NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
+    Body, Exchange, ExchangeType, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message, NotifyType,
+    Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
 };
 use crate::allocation::allocated;
 use crate::checksum::{Checksum, Sums};
@@ -48,27 +48,31 @@ pub struct Arrival {
     pub whole: bool,
 }
 
-/// One IKE_SA while it lives.
-#[derive(Clone)]
-pub struct Session {
-    sa: IkeSa,
-    open: VecDeque<Open>,
-    /// Digest of the newest IKE_SA_INIT request, to distinguish a retransmission from another
-    /// attempt.
-    request: Option<u64>,
-    /// Number of responses before it that asked for another request.
-    retries: u64,
-    /// Digest of the response that chose a proposal.
-    answer: Option<u64>,
-    /// The checksums of either end.
-    sums: [Sums; 2],
-    /// Initialization vectors of either end.
-    nonces: [Nonces; 2],
-    /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
-    creating: [Option<Box<Rekey>>; 2],
-    opener: Option<Box<Opener>>,
-    /// Addresses to which it may be moving, and the end that sent between them.
-    moving: Option<([IpAddr; 2], Party)>,
+bartizan_registry::made! {
+    /// One IKE_SA while it lives.
+    #[derive(Clone)]
+    pub struct Session,
+    /// An IKE_SA whose first message, not yet taken, has this header.
+    pub new(number: u64, header: &Header, arrival: &Arrival) {
+        sa: IkeSa = IkeSa::new(number, header, arrival),
+        open: VecDeque<Open> = VecDeque::new(),
+        /// Digest of the newest IKE_SA_INIT request, to distinguish a retransmission from another
+        /// attempt.
+        request: Option<u64> = None,
+        /// Number of responses before it that asked for another request.
+        retries: u64 = 0,
+        /// Digest of the response that chose a proposal.
+        answer: Option<u64> = None,
+        /// The checksums of either end.
+        sums: [Sums; 2] = Default::default(),
+        /// Initialization vectors of either end.
+        nonces: [Nonces; 2] = Default::default(),
+        /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
+        creating: [Option<Box<Rekey>>; 2] = [None, None],
+        opener: Option<Box<Opener>> = None,
+        /// Addresses to which it may be moving, and the end that sent between them.
+        moving: Option<([IpAddr; 2], Party)> = None,
+    }
 }
 
 /// An exchange that may still go on.
@@ -94,66 +98,6 @@ enum Where {
 }
 
 impl Session {
-    /// An IKE_SA whose first message, not yet taken, has this header.
-    pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
-        let from = match header.major {
-            2 => sender(header),
-            // Nothing but the first message says who began in version 1.
-            _ => Party::Initiator,
-        };
-        let (initiator, responder) = match from {
-            Party::Initiator => (arrival.source, arrival.destination),
-            Party::Responder => (arrival.destination, arrival.source),
-        };
-        let sa = IkeSa {
-            number,
-            initiator,
-            responder,
-            initiator_spi: header.initiator_spi,
-            responder_spi: header.responder_spi,
-            paths: [None, None],
-            captured: Captured::default(),
-            version: (header.major, header.minor),
-            origin: Origin::Midstream,
-            responder_first: header.major == 2 && header.message_id == 0 && requester(header) == Party::Responder,
-            moved: Vec::new(),
-            first: arrival.first,
-            last: arrival.at,
-            offered: None,
-            offered_key_exchange: None,
-            first_offer: None,
-            chosen: None,
-            chosen_key_exchange: None,
-            retries: Kept::default(),
-            refused: None,
-            notified: Kept::default(),
-            exchanges: Exchanges::from(arrival.first),
-            informational: 0,
-            rekeys: 0,
-            tightest_rekey: None,
-            refused_rekeys: 0,
-            unseen_rekeys: 0,
-            from_initiator: PartyTraffic::default(),
-            from_responder: PartyTraffic::default(),
-            encapsulated: false,
-            faults: Kept::default(),
-            phase_1: None,
-            opened: None,
-        };
-        Self {
-            sa,
-            open: VecDeque::new(),
-            request: None,
-            retries: 0,
-            answer: None,
-            sums: Default::default(),
-            nonces: Default::default(),
-            creating: [None, None],
-            opener: None,
-            moving: None,
-        }
-    }
-
     /// Its place in the order of first packets.
     pub fn number(&self) -> u64 {
         self.sa.number

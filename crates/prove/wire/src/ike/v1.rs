@@ -24,7 +24,6 @@ pub enum Mode {
 
 /// One transform of phase 1, by numbers (RFC 2409, appendix A).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Phase1 {
     /// Cipher.
     pub encryption: Option<u16>,

@@ -41,7 +41,6 @@ impl Default for FragmentLimits {
 
 /// Parts of one packet that were given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Abandoned {
     /// Sender.
     pub source: IpAddr,
@@ -100,19 +99,21 @@ struct Part {
     bytes: Box<[u8]>,
 }
 
-struct Partial {
-    parts: Vec<Part>,
-    protocol: Carried,
-    /// Bytes of the whole payload, once the last part has come.
-    total: Option<u32>,
-    held: usize,
-    length: usize,
-    first: Moment,
-    last: Moment,
-    /// Since they were last given up.
-    captured: Captured,
-    /// Parts that overlap: nothing more is taken (RFC 5722; for IPv4 the same, as no honest sender overlaps).
-    refused: bool,
+bartizan_registry::made! {
+    struct Partial, new(first: Moment) {
+        parts: Vec<Part> = Vec::new(),
+        protocol: Carried = Carried::Unsaid,
+        /// Bytes of the whole payload, once the last part has come.
+        total: Option<u32> = None,
+        held: usize = 0,
+        length: usize = 0,
+        first: Moment = first,
+        last: Moment = first,
+        /// Since they were last given up.
+        captured: Captured = Captured::default(),
+        /// Parts that overlap: nothing more is taken (RFC 5722; for IPv4 the same, as no honest sender overlaps).
+        refused: bool = false,
+    }
 }
 
 /// Protocol that the fragments of a packet name.
@@ -125,29 +126,22 @@ enum Carried {
     Contradictory,
 }
 
-/// Puts fragmented packets together. Holds a bounded number of parts for a bounded time; parts that overlap are
-/// refused with their packet, because two readers of such a packet may read two things.
-pub struct Fragments {
-    limits: FragmentLimits,
-    partials: HashMap<Key, Partial>,
-    /// Keys in the order of their first parts; a key that has gone is skipped.
-    order: VecDeque<(Key, Moment)>,
-    held: usize,
-    abandoned: Vec<Abandoned>,
+bartizan_registry::made! {
+    /// Puts fragmented packets together. Holds a bounded number of parts for a bounded time; parts that overlap are
+    /// refused with their packet, because two readers of such a packet may read two things.
+    pub struct Fragments,
+    /// With nothing held.
+    pub new(limits: FragmentLimits) {
+        limits: FragmentLimits = limits,
+        partials: HashMap<Key, Partial> = HashMap::new(),
+        /// Keys in the order of their first parts; a key that has gone is skipped.
+        order: VecDeque<(Key, Moment)> = VecDeque::new(),
+        held: usize = 0,
+        abandoned: Vec<Abandoned> = Vec::new(),
+    }
 }
 
 impl Fragments {
-    /// With nothing held.
-    pub fn new(limits: FragmentLimits) -> Self {
-        Self {
-            limits,
-            partials: HashMap::new(),
-            order: VecDeque::new(),
-            held: 0,
-            abandoned: Vec::new(),
-        }
-    }
-
     /// Packets whose parts were given up since the last call, because the rest did not come in
     /// time, or the bounds were reached, or a part overlapped another.
     pub fn take_abandoned(&mut self) -> Vec<Abandoned> {
@@ -332,20 +326,6 @@ enum Placed {
 }
 
 impl Partial {
-    fn new(first: Moment) -> Self {
-        Self {
-            parts: Vec::new(),
-            protocol: Carried::Unsaid,
-            total: None,
-            held: 0,
-            length: 0,
-            first,
-            last: first,
-            captured: Captured::default(),
-            refused: false,
-        }
-    }
-
     /// A part says that the packet carries this.
     fn says(&mut self, protocol: Option<u8>) {
         if let Some(protocol) = protocol {

@@ -131,9 +131,9 @@ impl Associations {
     /// Gives all that are still there, in the order of first packets.
     pub(super) fn finish(&mut self, sink: &mut impl Sink) {
         let mut trackers: Vec<_> = self.trackers.drain().map(|(_, tracker)| tracker).collect();
-        trackers.sort_unstable_by_key(|tracker| tracker.number());
+        trackers.sort_unstable_by_key(|tracker| tracker.number);
         for tracker in trackers {
-            let number = tracker.number();
+            let number = tracker.number;
             let association = tracker.finish(Ending::Open, |event| sink.in_association(number, event));
             sink.association(association);
         }
@@ -143,7 +143,7 @@ impl Associations {
     /// Gives all of them as they are now, in the order of first packets.
     pub(super) fn live_into(&self, sink: &mut impl Sink) {
         let mut trackers: Vec<_> = self.trackers.values().collect();
-        trackers.sort_unstable_by_key(|tracker| tracker.number());
+        trackers.sort_unstable_by_key(|tracker| tracker.number);
         for tracker in trackers {
             sink.association((**tracker).clone().finish(Ending::Open, |_| {}));
         }
@@ -151,8 +151,8 @@ impl Associations {
 
     /// Gives those whose last packet came before `since`, and forgets them.
     pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
-        let idle = self.trackers.values().filter(|tracker| tracker.last().time < since);
-        let mut idle: Vec<u64> = idle.map(|tracker| tracker.number()).collect();
+        let idle = self.trackers.values().filter(|tracker| tracker.last.time < since);
+        let mut idle: Vec<u64> = idle.map(|tracker| tracker.number).collect();
         if idle.is_empty() {
             return;
         }
@@ -271,7 +271,7 @@ impl Associations {
             return;
         };
         let tags = [tracker.tag(0), tracker.tag(1)];
-        let path = PathId(tracker.path_number());
+        let path = PathId(tracker.path_number);
         let association = tracker.finish(ending, |event| sink.in_association(number, event));
         let (from, to) = (association.initiator, association.responder);
         let key = between(path, from, to);

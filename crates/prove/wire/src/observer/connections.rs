@@ -13,18 +13,10 @@ use crate::{Connection, Ending};
 /// Ended connections remembered, so that their last acknowledgements do not look like new ones.
 const ENDED: usize = 1 << 16;
 
-/// A connection's two ends, the lesser first, in as few bytes as a million of them should have.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Ends {
-    /// Two words each; of IPv4 the first holds all of it.
-    addresses: [u64; 4],
-    ports: [u16; 2],
-    /// Encapsulation; the lowest bit is set for IPv6.
-    path: u32,
-}
-
-impl Ends {
-    pub(super) fn between(source: SocketAddr, destination: SocketAddr, path: PathId) -> Self {
+bartizan_registry::made! {
+    /// A connection's two ends, the lesser first, in as few bytes as a million of them should have.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    pub(super) struct Ends, pub(super) between(source: SocketAddr, destination: SocketAddr, path: PathId) {
         let (one, other) = if source <= destination {
             (source, destination)
         } else {
@@ -35,11 +27,11 @@ impl Ends {
             IpAddr::V6(address) => [(address.to_bits() >> 64) as u64, address.to_bits() as u64],
         };
         let ([a, b], [c, d]) = (words(one.ip()), words(other.ip()));
-        Self {
-            addresses: [a, b, c, d],
-            ports: [one.port(), other.port()],
-            path: path.0 << 1 | u32::from(one.is_ipv6()),
-        }
+        /// Two words each; of IPv4 the first holds all of it.
+        addresses: [u64; 4] = [a, b, c, d],
+        ports: [u16; 2] = [one.port(), other.port()],
+        /// Encapsulation; the lowest bit is set for IPv6.
+        path: u32 = path.0 << 1 | u32::from(one.is_ipv6()),
     }
 }
 
@@ -67,7 +59,7 @@ impl Observer {
                 in_stream = flow.has_messages();
                 self.memory.changed(before, after);
                 if half && !flow.is_half() {
-                    let path = flow.path();
+                    let path = flow.paths[0];
                     self.halves.end(self.paths.bare(path), [source, destination], path);
                 }
                 if after > before && ended.is_none() && self.memory.is_exceeded() {
@@ -188,7 +180,7 @@ impl Observer {
     pub(super) fn leave(&mut self, flow: &Flow) {
         self.live -= 1;
         self.memory.gone(flow.held());
-        let ([path, back], [one, other]) = (flow.paths(), flow.ends());
+        let ([path, back], [one, other]) = (flow.paths, flow.ends);
         if back != path {
             self.slots.remove(&Ends::between(one, other, back));
         }
@@ -227,7 +219,7 @@ impl Observer {
             let rest = flow.rest(reset);
             self.slots.insert(ends, Slot::Ended(rest));
             self.leave(&flow);
-            let ([path, back], [one, other]) = (flow.paths(), flow.ends());
+            let ([path, back], [one, other]) = (flow.paths, flow.ends);
             if back != path {
                 // Packets of both directions may come yet.
                 let back = Ends::between(one, other, back);

@@ -22,24 +22,15 @@ use crate::udp::Udp;
 use crate::{Side, Timestamp, dtls, eap, quic};
 use stations::Stations;
 
-/// A protocol, what it is carried in, and the ends it is spoken between, the lesser first.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Key {
-    pub(super) protocol: DatagramProtocol,
-    pub(super) path: PathId,
-    pub(super) ends: [End; 2],
-    /// The connection among those of the same sockets for QUIC; the supplicant for EAP in RADIUS.
-    pub(super) connection: u32,
-}
-
-impl Key {
-    pub(super) fn new(protocol: DatagramProtocol, path: PathId, [one, other]: [End; 2]) -> Self {
-        Self {
-            protocol,
-            path,
-            ends: [one.min(other), one.max(other)],
-            connection: 0,
-        }
+bartizan_registry::made! {
+    /// A protocol, what it is carried in, and the ends it is spoken between, the lesser first.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub(super) struct Key, pub(super) new(protocol: DatagramProtocol, path: PathId, [one, other]: [End; 2]) {
+        pub(super) protocol: DatagramProtocol = protocol,
+        pub(super) path: PathId = path,
+        pub(super) ends: [End; 2] = [one.min(other), one.max(other)],
+        /// The connection among those of the same sockets for QUIC; the supplicant for EAP in RADIUS.
+        pub(super) connection: u32 = 0,
     }
 }
 
@@ -281,19 +272,7 @@ impl Datagrams {
         let mut key = self.places.find(udp, ends, path);
         for _ in 0..2 {
             let known = self.seen.contains_key(&key);
-            if !known
-                && self
-                    .of(
-                        key,
-                        ends,
-                        &Origin {
-                            captured: Default::default(),
-                            ..*origin
-                        },
-                        bounds,
-                    )
-                    .is_none()
-            {
+            if !known && self.of(key, ends, &origin.uncounted(), bounds).is_none() {
                 // No room for the conversation, even without captured packets: it is counted as
                 // omitted.
                 return bounds.omit(omitted(key, ends, origin), origin.captured);
@@ -343,10 +322,7 @@ impl Datagrams {
             && session.ends_at(udp.payload)
         {
             follows = Some(dtls::Session::behind(session));
-            if let Some(conversation) = self.seen.remove(&key) {
-                bounds.memory.gone(conversation.held());
-                sink.datagrams(conversation.outcome());
-            }
+            self.end(key, bounds.memory, sink);
         }
         let Some(conversation) = self.of(key, ends, origin, bounds) else {
             return;
@@ -374,12 +350,17 @@ impl Datagrams {
         }
     }
 
-    /// A conversation has grown beyond what there may be: it is given as far as it was read.
-    fn give_up(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>, sink: &mut impl Sink) {
+    /// Gives a conversation as far as it was read.
+    fn end(&mut self, key: Key, memory: &mut Memory, sink: &mut impl Sink) {
         if let Some(conversation) = self.seen.remove(&key) {
-            bounds.memory.gone(conversation.held());
+            memory.gone(conversation.held());
             sink.datagrams(conversation.outcome());
         }
+    }
+
+    /// A conversation has grown beyond what there may be: it is given as far as it was read.
+    fn give_up(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>, sink: &mut impl Sink) {
+        self.end(key, bounds.memory, sink);
         bounds.omit(omitted(key, ends, origin), origin.captured);
     }
 

@@ -40,6 +40,16 @@ pub(super) struct Origin {
     pub(super) missing: usize,
 }
 
+impl Origin {
+    /// The same, for what is counted elsewhere.
+    pub(super) fn uncounted(&self) -> Self {
+        Self {
+            captured: Captured::default(),
+            ..*self
+        }
+    }
+}
+
 impl Observer {
     /// Follows a packet to what it belongs to.
     pub(super) fn follow(&mut self, packet: &Packet<'_>, at: Moment, sink: &mut impl Sink) {
@@ -180,10 +190,7 @@ impl Observer {
         layers: &[Layer],
     ) {
         let ends = [datagram.source, datagram.destination].map(End::Host);
-        let origin = Origin {
-            captured: Captured::default(),
-            ..*origin
-        };
+        let origin = origin.uncounted();
         self.anonymous(protocol, ends, bytes.len() as u64, &origin, layers);
     }
 
@@ -271,10 +278,7 @@ impl Observer {
             let depth = layers.len();
             // GTP-U is judged by itself as well: it is an interface, and what is in it a user's.
             if tunnel.layer.encapsulation == Encapsulation::GtpU {
-                let origin = Origin {
-                    captured: Captured::default(),
-                    ..*origin
-                };
+                let origin = origin.uncounted();
                 self.flow(datagram, &origin, layers, sink);
             }
             layers.push(tunnel.layer);

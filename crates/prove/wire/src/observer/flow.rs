@@ -17,26 +17,45 @@ use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 /// Bytes for a connection with a TLS handshake of today, measured: X25519MLKEM768, 30 cipher suites, ML-DSA offered.
 pub(super) const PROMISED: usize = 2000;
 
-/// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first
-/// packet seen.
-#[derive(Clone)]
-pub(super) struct Flow {
-    number: u64,
-    ends: [SocketAddr; 2],
-    /// The direction of the client, and how that is known.
-    client: (usize, Roles),
-    first: Moment,
-    last: Moment,
-    /// Encapsulation of direction 0, and of the other.
-    paths: [PathId; 2],
-    captured: Captured,
-    start: Start,
-    streams: [Stream; 2],
-    packets: [u64; 2],
-    sums: [Sums; 2],
-    /// The unencrypted part of the key exchange is over.
-    settled: bool,
-    application: Application,
+bartizan_registry::made! {
+    /// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first
+    /// packet seen.
+    #[derive(Clone)]
+    pub(super) struct Flow,
+    /// A connection whose first packet is `segment`, which is not yet taken.
+    pub(super) new(
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        segment: &Segment<'_>,
+        arrived: &Arrived<'_>,
+    ) {
+        let at = arrived.at;
+        let (start, client) = match (segment.flags.syn(), segment.flags.ack()) {
+            (true, false) => (Start::Syn, (0, Roles::Syn)),
+            (true, true) => (Start::Syn, (1, Roles::Syn)),
+            (false, _) => {
+                let server = usize::from(segment.destination_port <= segment.source_port);
+                (Start::Midstream, (1 - server, Roles::Port))
+            }
+        };
+        pub(super) number: u64 = number,
+        pub(super) ends: [SocketAddr; 2] = [source, destination],
+        /// The direction of the client, and how that is known.
+        client: (usize, Roles) = client,
+        first: Moment = at,
+        pub(super) last: Moment = at,
+        /// Encapsulation of direction 0, and of the other.
+        pub(super) paths: [PathId; 2] = [arrived.path; 2],
+        captured: Captured = Captured::default(),
+        start: Start = start,
+        streams: [Stream; 2] = [Stream::default(), Stream::default()],
+        packets: [u64; 2] = [0; 2],
+        sums: [Sums; 2] = Default::default(),
+        /// The unencrypted part of the key exchange is over.
+        settled: bool = false,
+        application: Application = Application::new(start),
+    }
 }
 
 /// The rest of an ended connection: it distinguishes late segments from those that the connection
@@ -77,40 +96,6 @@ impl Rest {
 }
 
 impl Flow {
-    /// A connection whose first packet is `segment`, which is not yet taken.
-    pub(super) fn new(
-        number: u64,
-        source: SocketAddr,
-        destination: SocketAddr,
-        segment: &Segment<'_>,
-        arrived: &Arrived<'_>,
-    ) -> Self {
-        let at = arrived.at;
-        let (start, client) = match (segment.flags.syn(), segment.flags.ack()) {
-            (true, false) => (Start::Syn, (0, Roles::Syn)),
-            (true, true) => (Start::Syn, (1, Roles::Syn)),
-            (false, _) => {
-                let server = usize::from(segment.destination_port <= segment.source_port);
-                (Start::Midstream, (1 - server, Roles::Port))
-            }
-        };
-        Self {
-            number,
-            ends: [source, destination],
-            client,
-            first: at,
-            last: at,
-            paths: [arrived.path; 2],
-            captured: Captured::default(),
-            start,
-            streams: [Stream::default(), Stream::default()],
-            packets: [0; 2],
-            sums: Default::default(),
-            settled: false,
-            application: Application::new(start),
-        }
-    }
-
     /// Bytes it holds. Until the protocol is decided, at least those it may yet need: a new flow
     /// must not find the memory full when its handshake comes. Bytes held back by its streams are
     /// in their budget.
@@ -124,34 +109,10 @@ impl Flow {
         }
     }
 
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Encapsulation of direction 0, and of the other.
-    pub(super) fn paths(&self) -> [PathId; 2] {
-        self.paths
-    }
-
-    /// Encapsulation of its first packet.
-    pub(super) fn path(&self) -> PathId {
-        self.paths[0]
-    }
-
-    /// Its two ends, the sender of the first packet first.
-    pub(super) fn ends(&self) -> [SocketAddr; 2] {
-        self.ends
-    }
-
     /// These packets, of those it took, are counted elsewhere.
     pub(super) fn without(&mut self, captured: Captured) {
         self.captured.packets -= captured.packets;
         self.captured.bytes -= captured.bytes;
-    }
-
-    /// Its last packet so far.
-    pub(super) fn last(&self) -> Moment {
-        self.last
     }
 
     /// Returns true if a SYN begins another connection between the same ports.

@@ -7,7 +7,6 @@ use crate::{Ending, Timestamp};
 
 /// Live flows of an [`Observer`], and their memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Holding {
     /// TCP connections.
     pub connections: usize,
@@ -38,12 +37,12 @@ impl Observer {
                 Slot::Other(_) | Slot::Ended(_) => None,
             })
             .collect();
-        flows.sort_unstable_by_key(|flow| flow.number());
+        flows.sort_unstable_by_key(|flow| flow.number);
         // The copy returns bytes that it never took from the budget.
         let mut budget = self.budget;
         for flow in flows {
             let before = budget;
-            let paths = flow.paths().map(|path| self.paths.path(path));
+            let paths = flow.paths.map(|path| self.paths.path(path));
             sink.connection((**flow).clone().end(Ending::Open, paths, &mut budget, None));
             budget = before;
         }
@@ -57,7 +56,7 @@ impl Observer {
     /// IPsec between two hosts is judged together and is forgotten together.
     pub fn forget_idle(&mut self, since: Timestamp, sink: &mut impl Sink) {
         let idle = self.slots.iter().filter_map(|(ends, slot)| match slot {
-            Slot::Live(flow) if flow.last().time < since => Some((flow.number(), *ends)),
+            Slot::Live(flow) if flow.last.time < since => Some((flow.number, *ends)),
             _ => None,
         });
         let mut idle: Vec<_> = idle.collect();
@@ -96,7 +95,7 @@ impl Observer {
             ike_sas,
             esp_sas,
             datagrams: self.datagrams.live(),
-            bytes: self.memory.used() + self.budget.used(),
+            bytes: self.memory.used + self.budget.used(),
         }
     }
 }

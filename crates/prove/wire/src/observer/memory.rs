@@ -7,7 +7,7 @@ use crate::keys::Keys;
 
 /// Bytes that live flows and the tables they are found in hold, and those they may.
 pub(super) struct Memory {
-    used: usize,
+    pub(super) used: usize,
     limit: usize,
 }
 
@@ -24,10 +24,6 @@ impl Memory {
     /// Returns true if the limit is exceeded: the flow that grew last must go.
     pub(super) fn is_exceeded(&self) -> bool {
         self.used > self.limit
-    }
-
-    pub(super) fn used(&self) -> usize {
-        self.used
     }
 
     pub(super) fn arrived(&mut self, held: usize) {

@@ -10,7 +10,6 @@ use crate::{Connection, Moment};
 
 /// A packet that was not read, because what it belongs to has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Omitted {
     /// Kind of its flow.
     pub flow: FlowKind,

@@ -19,21 +19,23 @@ const CLIENTS_PREAMBLE: usize = 1 << 10;
 /// The name of LDAP's extended operation StartTLS (RFC 4511, section 4.14).
 const LDAP_START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
 
-/// Follows both ends.
-#[derive(Clone)]
-pub(crate) struct Session {
-    spoken: Spoken,
-    /// By side: how the line at hand begins, and whether it is over.
-    lines: [Line; 2],
-    /// By side: the first bytes.
-    first: [Vec<u8>; 2],
-    /// By side: bytes of the message at hand that are still to come, of LDAP.
-    left: [u64; 2],
-    last: Option<Moment>,
-    /// LDAP's client binds by SASL.
-    sasl: bool,
-    /// RDP's server chooses no encryption.
-    unencrypted: bool,
+bartizan_registry::made! {
+    /// Follows both ends.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new(protocol: Plaintext) {
+        spoken: Spoken = Spoken::new(protocol),
+        /// By side: how the line at hand begins, and whether it is over.
+        lines: [Line; 2] = Default::default(),
+        /// By side: the first bytes.
+        first: [Vec<u8>; 2] = Default::default(),
+        /// By side: bytes of the message at hand that are still to come, of LDAP.
+        left: [u64; 2] = [0; 2],
+        last: Option<Moment> = None,
+        /// LDAP's client binds by SASL.
+        sasl: bool = false,
+        /// RDP's server chooses no encryption.
+        unencrypted: bool = false,
+    }
 }
 
 #[derive(Clone, Default)]
@@ -44,18 +46,6 @@ struct Line {
 }
 
 impl Session {
-    pub(crate) fn new(protocol: Plaintext) -> Self {
-        Self {
-            spoken: Spoken::new(protocol),
-            lines: Default::default(),
-            first: Default::default(),
-            left: [0; 2],
-            last: None,
-            sasl: false,
-            unencrypted: false,
-        }
-    }
-
     /// Confirms that the other end answered as the protocol does.
     pub(crate) fn is_answered(&self) -> bool {
         let [client, server] = &self.first;

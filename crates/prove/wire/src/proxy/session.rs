@@ -151,34 +151,26 @@ impl Held {
     }
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    hop: Hop,
-    held: [Held; 2],
-    connect: Connect,
-    known: Known,
-    /// Nothing more is read.
-    over: bool,
-    depth: u8,
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session,
+    /// The negotiation behind `depth` others.
+    pub(crate) new(protocol: ProxyProtocol, depth: u8) {
+        hop: Hop = Hop::new(protocol),
+        held: [Held; 2] = Default::default(),
+        connect: Connect = Connect::default(),
+        known: Known = Known {
+            confirmed: protocol == ProxyProtocol::ProxyV2,
+            asked: 0,
+        },
+        /// Nothing more is read.
+        over: bool = false,
+        depth: u8 = depth,
+    }
 }
 
 impl Session {
-    /// The negotiation behind `depth` others.
-    pub(crate) fn new(protocol: ProxyProtocol, depth: u8) -> Self {
-        Self {
-            hop: Hop::new(protocol),
-            held: Default::default(),
-            connect: Connect::default(),
-            known: Known {
-                confirmed: protocol == ProxyProtocol::ProxyV2,
-                asked: 0,
-            },
-            over: false,
-            depth,
-        }
-    }
-
     /// Number of negotiations before it.
     pub(crate) fn depth(&self) -> u8 {
         self.depth

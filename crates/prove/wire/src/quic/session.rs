@@ -72,56 +72,37 @@ impl Turns {
     }
 }
 
-/// Reads one connection. Its ends are numbered: 0 sent first.
-#[derive(Clone)]
-pub(crate) struct Session {
-    shown: Quic,
-    tls: tls::Session,
-    known: Vec<Known>,
-    /// Number of these from before a Retry that the client has followed.
-    before_retry: usize,
-    client: Option<usize>,
-    /// The identifier that a Retry packet tells the client to send to.
-    retried: Option<Cid>,
-    /// True if an Initial packet of the server was opened.
-    answered: bool,
-    crypto: Box<[Crypto; 2]>,
-    /// By end: the number behind the greatest that was opened.
-    expected: [u64; 2],
-    /// Identifiers that its packets are sent to, as far as they are unencrypted, and how many of them were asked for.
-    cids: Vec<Cid>,
-    new: usize,
-    protected: [u64; 2],
-    short: [u64; 2],
-    /// By the end that is the client: packets with a short header of the client and of the server in turn.
-    turns: [Turns; 2],
-    later: Protected,
-    /// Datagrams that are still looked at for Initial packets.
-    left: Option<u8>,
+bartizan_registry::made! {
+    /// Reads one connection. Its ends are numbered: 0 sent first.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        shown: Quic = Quic::default(),
+        tls: tls::Session = tls::Session::new(),
+        known: Vec<Known> = Vec::new(),
+        /// Number of these from before a Retry that the client has followed.
+        before_retry: usize = 0,
+        client: Option<usize> = None,
+        /// The identifier that a Retry packet tells the client to send to.
+        retried: Option<Cid> = None,
+        /// True if an Initial packet of the server was opened.
+        answered: bool = false,
+        crypto: Box<[Crypto; 2]> = Box::default(),
+        /// By end: the number behind the greatest that was opened.
+        expected: [u64; 2] = [0; 2],
+        /// Identifiers that its packets are sent to, as far as they are unencrypted, and how many of them were asked for.
+        cids: Vec<Cid> = Vec::new(),
+        new: usize = 0,
+        protected: [u64; 2] = [0; 2],
+        short: [u64; 2] = [0; 2],
+        /// By the end that is the client: packets with a short header of the client and of the server in turn.
+        turns: [Turns; 2] = Default::default(),
+        later: Protected = Protected::default(),
+        /// Datagrams that are still looked at for Initial packets.
+        left: Option<u8> = None,
+    }
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            shown: Quic::default(),
-            tls: tls::Session::new(),
-            known: Vec::new(),
-            before_retry: 0,
-            client: None,
-            retried: None,
-            answered: false,
-            crypto: Box::default(),
-            expected: [0; 2],
-            cids: Vec::new(),
-            new: 0,
-            protected: [0; 2],
-            short: [0; 2],
-            turns: Default::default(),
-            later: Protected::default(),
-            left: None,
-        }
-    }
-
     /// Takes the identifiers that came since it was last asked.
     pub(crate) fn take_new_cids(&mut self) -> Vec<Cid> {
         let new = self.cids[self.new..].to_vec();

@@ -22,7 +22,6 @@ const PROTOCOLS: usize = 8;
 
 /// Delay of acknowledgements, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Delays {
     /// Number of timed chunks.
     pub count: u64,
@@ -45,7 +44,6 @@ impl Delays {
 
 /// Data of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Sent {
     /// SCTP packets.
     pub packets: u64,

@@ -14,35 +14,12 @@ use crate::{Captured, Ending, Moment};
 /// Addresses of an end that are kept.
 const ADDRESSES: usize = 16;
 
-/// Follows both directions of an association. Directions are numbered: 0 is from the initiator.
-#[derive(Clone)]
-pub struct Tracker {
-    number: u64,
-    ends: [SocketAddr; 2],
-    path: Path,
-    /// The number of that path among those of the observer.
-    path_number: u32,
-    captured: Captured,
-    addresses: [Vec<IpAddr>; 2],
-    roles: Roles,
-    begun: Begun,
-    established: bool,
-    first: Moment,
-    last: Moment,
-    /// The tag that packets *to* this end carry.
-    tags: [Option<u32>; 2],
-    directions: [Direction; 2],
-    dtls: dtls::Reader,
-    ssh: ssh::Reader,
-    sums: [Sums; 2],
-    plain: u64,
-    first_plain: Option<Moment>,
-    exposed: Sightings,
-}
-
-impl Tracker {
+bartizan_registry::made! {
+    /// Follows both directions of an association. Directions are numbered: 0 is from the initiator.
+    #[derive(Clone)]
+    pub struct Tracker,
     /// An association whose first packet, not yet taken, is this.
-    pub fn new(number: u64, source: SocketAddr, destination: SocketAddr, packet: &Packet<'_>, at: Moment) -> Self {
+    pub new(number: u64, source: SocketAddr, destination: SocketAddr, packet: &Packet<'_>, at: Moment) {
         let init = packet.chunks().next().map(|chunk| chunk.kind);
         let (ends, roles, begun) = match init {
             Some(kind::INIT) => ([source, destination], Roles::Init, Begun::Init),
@@ -50,39 +27,31 @@ impl Tracker {
             _ if source.port() < destination.port() => ([destination, source], Roles::Port, Begun::Midstream),
             _ => ([source, destination], Roles::Port, Begun::Midstream),
         };
-        Self {
-            number,
-            ends,
-            path: Path::default(),
-            path_number: 0,
-            captured: Captured::default(),
-            addresses: ends.map(|end| vec![end.ip()]),
-            roles,
-            begun,
-            established: false,
-            first: at,
-            last: at,
-            tags: [None; 2],
-            directions: Default::default(),
-            dtls: dtls::Reader::default(),
-            ssh: ssh::Reader::default(),
-            sums: Default::default(),
-            plain: 0,
-            first_plain: None,
-            exposed: Sightings::default(),
-        }
+        pub(crate) number: u64 = number,
+        pub(super) ends: [SocketAddr; 2] = ends,
+        pub(super) path: Path = Path::default(),
+        /// The number of that path among those of the observer.
+        pub(crate) path_number: u32 = 0,
+        pub(super) captured: Captured = Captured::default(),
+        pub(super) addresses: [Vec<IpAddr>; 2] = ends.map(|end| vec![end.ip()]),
+        pub(super) roles: Roles = roles,
+        pub(super) begun: Begun = begun,
+        pub(super) established: bool = false,
+        pub(super) first: Moment = at,
+        pub(crate) last: Moment = at,
+        /// The tag that packets *to* this end carry.
+        pub(super) tags: [Option<u32>; 2] = [None; 2],
+        pub(super) directions: [Direction; 2] = Default::default(),
+        pub(super) dtls: dtls::Reader = dtls::Reader::default(),
+        pub(super) ssh: ssh::Reader = ssh::Reader::default(),
+        pub(super) sums: [Sums; 2] = Default::default(),
+        pub(super) plain: u64 = 0,
+        pub(super) first_plain: Option<Moment> = None,
+        pub(super) exposed: Sightings = Sightings::default(),
     }
+}
 
-    /// Its place in the order of first packets.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Its last packet so far.
-    pub fn last(&self) -> Moment {
-        self.last
-    }
-
+impl Tracker {
     /// Bytes it holds, about.
     pub fn held(&self) -> usize {
         let addresses = self
@@ -101,11 +70,6 @@ impl Tracker {
     pub(crate) fn carried_in(&mut self, path: Path, number: u32) {
         self.path = path;
         self.path_number = number;
-    }
-
-    /// The number of what its first packet was carried in.
-    pub(crate) fn path_number(&self) -> u32 {
-        self.path_number
     }
 
     /// These packets, of those that came, are counted elsewhere.
@@ -266,32 +230,7 @@ impl Tracker {
     }
 
     /// Ends the association and returns it.
-    pub fn finish(self, ending: Ending, mut give: impl FnMut(Event)) -> Association {
-        let [initiator, responder] = self.directions;
-        let [initiator_addresses, responder_addresses] = self.addresses;
-        Association {
-            number: self.number,
-            initiator: self.ends[0],
-            responder: self.ends[1],
-            path: self.path,
-            captured: self.captured,
-            roles: self.roles,
-            initiator_addresses,
-            responder_addresses,
-            initiator_tag: self.tags[0],
-            responder_tag: self.tags[1],
-            begun: self.begun,
-            established: self.established,
-            ending,
-            first: self.first,
-            last: self.last,
-            from_initiator: initiator.finish(0, &mut give),
-            from_responder: responder.finish(1, &mut give),
-            dtls: self.dtls.outcome(),
-            ssh: self.ssh.outcome(),
-            plain_messages: self.plain,
-            first_plain: self.first_plain,
-            exposed: self.exposed,
-        }
+    pub fn finish(self, ending: Ending, give: impl FnMut(Event)) -> Association {
+        Association::of(self, ending, give)
     }
 }

@@ -29,7 +29,6 @@ pub(super) const NAME: usize = 64;
 
 /// Algorithms of an end in the order it prefers: lists of names separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct KexInit {
     /// Key exchange methods, with names that announce extensions (RFC 8308).
     pub key_exchange: Box<str>,
@@ -71,7 +70,6 @@ impl KexInit {
 
 /// The key a server has, and what it signed the exchange with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct HostKey {
     /// Key type: `ssh-rsa`.
     pub key: String,

@@ -2,7 +2,7 @@
 
 use super::message::{self, HostKey, KexInit};
 use super::{Sent, Ssh};
-use crate::{Moment, Seen, Side, Timestamp};
+use crate::{Moment, Seen, Side};
 
 /// Longest line (RFC 4253, section 4.2).
 const LINE: usize = 255;
@@ -41,37 +41,27 @@ struct Direction {
     sent: Sent,
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    directions: [Direction; 2],
-    host_key: Option<Seen<HostKey>>,
-    disconnected: Option<Seen<Side>>,
-    /// Sender of a message that only a client sends.
-    asks: Option<Side>,
-}
-
-impl Session {
-    pub(crate) fn new() -> Self {
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
         let direction = || Direction {
             state: State::Lines {
                 line: Vec::new(),
-                first: Moment {
-                    packet: 0,
-                    time: Timestamp(0),
-                },
+                first: Moment::default(),
                 left: LINES,
             },
             sent: Sent::default(),
         };
-        Self {
-            directions: [direction(), direction()],
-            host_key: None,
-            disconnected: None,
-            asks: None,
-        }
+        directions: [Direction; 2] = [direction(), direction()],
+        host_key: Option<Seen<HostKey>> = None,
+        disconnected: Option<Seen<Side>> = None,
+        /// Sender of a message that only a client sends.
+        asks: Option<Side> = None,
     }
+}
 
+impl Session {
     /// Takes the next bytes of `from`. Says whether they tell that client and server are the other
     /// way round, as where the server called home (RFC 8071): from then on they are.
     pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment) -> bool {

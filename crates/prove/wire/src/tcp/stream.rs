@@ -62,7 +62,6 @@ pub enum Delivery<'a> {
 
 /// Counts of a direction's segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct StreamCounts {
     /// Bytes given, in order.
     pub bytes: u64,

@@ -5,7 +5,6 @@ use crate::{Connection, Content, Moment, Side};
 
 /// One frame of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Frame {
     /// Packet and time.
     pub at: Moment,
@@ -37,7 +36,6 @@ pub enum Untimed {
 /// record with the certificate (rustls), the handshake ends with the last packet of the client's
 /// flight, which then also holds the client's data before the server's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Handshake {
     /// The first SYN, where it was captured.
     pub syn: Option<Moment>,

@@ -10,7 +10,6 @@ const LARGEST: u32 = 256 * 1024;
 
 /// All TCP connections of a capture together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Overview {
     /// Connections given.
     pub connections: u64,

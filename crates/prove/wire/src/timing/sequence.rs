@@ -15,7 +15,6 @@ const FAST_WITHIN_NS: u64 = 20_000_000;
 
 /// Packets of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Sent {
     /// Packets.
     pub packets: u64,

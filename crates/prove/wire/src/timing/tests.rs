@@ -45,7 +45,7 @@ fn timed(frames: &[(u64, Vec<u8>)]) -> Vec<Timed> {
     }
     timing.finish(|timed| all.push(timed));
     assert_eq!(timing.kept, 0);
-    assert_eq!(timing.overview().connections, all.len() as u64);
+    assert_eq!(timing.overview.connections, all.len() as u64);
     all
 }
 

@@ -12,31 +12,22 @@ use crate::{Connection, Side, Timestamp};
 /// acknowledgement for each, is shorter.
 const FRAMES: usize = 512;
 
-pub(super) struct Trace {
-    /// The sender of the first packet: direction 0.
-    first: SocketAddr,
-    directions: [Sequence; 2],
-    /// The first frames, with the direction of each.
-    frames: Vec<(usize, Frame)>,
-    /// Frames came that were not kept.
-    more: bool,
-    /// Time of the first SYN, and of the acknowledgement of the other's SYN by its sender.
-    syn: Option<Timestamp>,
-    round_trip_ns: Option<u64>,
+bartizan_registry::made! {
+    pub(super) struct Trace, pub(super) new(first: SocketAddr) {
+        /// The sender of the first packet: direction 0.
+        first: SocketAddr = first,
+        directions: [Sequence; 2] = [Sequence::default(); 2],
+        /// The first frames, with the direction of each.
+        frames: Vec<(usize, Frame)> = Vec::new(),
+        /// Frames came that were not kept.
+        more: bool = false,
+        /// Time of the first SYN, and of the acknowledgement of the other's SYN by its sender.
+        syn: Option<Timestamp> = None,
+        round_trip_ns: Option<u64> = None,
+    }
 }
 
 impl Trace {
-    pub(super) fn new(first: SocketAddr) -> Self {
-        Self {
-            first,
-            directions: [Sequence::default(); 2],
-            frames: Vec::new(),
-            more: false,
-            syn: None,
-            round_trip_ns: None,
-        }
-    }
-
     /// Takes a packet; says whether it keeps the frame.
     pub(super) fn packet(&mut self, seen: &Seen<'_>, room: bool) -> bool {
         let direction = usize::from(seen.source != self.first);

@@ -55,16 +55,18 @@ pub(super) struct Message<'a> {
 #[derive(Clone, Default)]
 pub(super) struct Messages(Option<Box<Partial>>);
 
-/// A message in the making.
-#[derive(Clone)]
-struct Partial {
-    header: [u8; HEADER],
-    filled: usize,
-    body: Vec<u8>,
-    /// Bytes of the body that came, kept or not.
-    taken: usize,
-    first: Moment,
-    state: State,
+bartizan_registry::made! {
+    /// A message in the making.
+    #[derive(Clone)]
+    struct Partial, new(first: Moment) {
+        header: [u8; HEADER] = [0; HEADER],
+        filled: usize = 0,
+        body: Vec<u8> = Vec::new(),
+        /// Bytes of the body that came, kept or not.
+        taken: usize = 0,
+        first: Moment = first,
+        state: State = State::Whole,
+    }
 }
 
 /// State of a message with respect to missing bytes.
@@ -75,19 +77,6 @@ enum State {
     Holed,
     /// The beginning of the next message is unknown until the next record.
     Lost,
-}
-
-impl Partial {
-    fn new(first: Moment) -> Self {
-        Self {
-            state: State::Whole,
-            header: [0; HEADER],
-            filled: 0,
-            body: Vec::new(),
-            taken: 0,
-            first,
-        }
-    }
 }
 
 impl Messages {

@@ -47,25 +47,17 @@ enum Transport {
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
 
-/// A key share: its group, and how long the key exchange data is. The data itself is of no use to a bystander.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyShare {
-    /// The group.
-    pub group: NamedGroup,
-    /// Bytes of key exchange data.
-    pub length: u16,
-    /// The reason for which they are no key of a post-quantum group.
-    pub fault: Option<NotAKey>,
-}
-
-impl KeyShare {
-    fn new(group: NamedGroup, side: Side, data: &[u8]) -> Self {
-        Self {
-            group,
-            // A vector behind a two-byte length is at most 65535 bytes.
-            length: data.len() as u16,
-            fault: share::of_group(group, side, data),
-        }
+bartizan_registry::made! {
+    /// A key share: its group, and how long the key exchange data is. The data itself is of no use to a bystander.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct KeyShare, new(group: NamedGroup, side: Side, data: &[u8]) {
+        /// The group.
+        pub group: NamedGroup = group,
+        /// Bytes of key exchange data.
+        // A vector behind a two-byte length is at most 65535 bytes.
+        pub length: u16 = data.len() as u16,
+        /// The reason for which they are no key of a post-quantum group.
+        pub fault: Option<NotAKey> = share::of_group(group, side, data),
     }
 }
 
@@ -105,7 +97,6 @@ impl std::fmt::Debug for SessionId {
 
 /// A client's offer. Lists are in the order sent, GREASE included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ClientHello {
     /// `legacy_version`; what counts is [`supported_versions`](Self::supported_versions).
     pub legacy_version: Version,
@@ -144,7 +135,6 @@ pub struct ClientHello {
 
 /// A server's choice: ServerHello or HelloRetryRequest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServerHello {
     /// The version chosen: that of `supported_versions`, or else of the message.
     pub version: Version,

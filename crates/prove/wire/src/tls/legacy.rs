@@ -16,7 +16,6 @@ const CHAIN: u32 = 32;
 
 /// A TLS 1.2 ServerKeyExchange, as far as a bystander needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServerKeyExchange {
     /// The curve, where the exchange is elliptic-curve Diffie-Hellman over a named one.
     pub group: Option<NamedGroup>,
@@ -64,7 +63,6 @@ fn finite_field(body: &[u8], version: Version) -> Option<Option<SignatureScheme>
 
 /// Certificates sent unencrypted, as TLS 1.2 and older do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Certificates {
     /// Number of certificates.
     pub count: u32,

@@ -20,7 +20,6 @@ const KEPT: usize = 8;
 
 /// Decrypted content. It was protected on the wire: only a holder of the keys sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Opened {
     /// The application protocol, where TLS 1.3 hides it.
     pub alpn: Option<Seen<String>>,
@@ -60,7 +59,6 @@ pub struct Opened {
 
 /// Content behind a proxy that was reached by TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Tunnel {
     /// The negotiations with proxies.
     pub proxies: Vec<Hop>,
@@ -100,31 +98,21 @@ fn epoch(epoch: &Epoch) -> &'static str {
     }
 }
 
-/// A direction's records, as far as they were opened.
-struct Half {
-    epoch: Epoch,
-    key: Option<Box<dyn RecordKey>>,
-    sequence: u64,
-    messages: Messages,
-    /// The record in progress: its body, and where it began; none between two records.
-    record: Vec<u8>,
-    began: Option<Moment>,
-    over: bool,
+bartizan_registry::made! {
+    /// A direction's records, as far as they were opened.
+    struct Half, new(epoch: Epoch) {
+        epoch: Epoch = epoch,
+        key: Option<Box<dyn RecordKey>> = None,
+        sequence: u64 = 0,
+        messages: Messages = Messages::default(),
+        /// The record in progress: its body, and where it began; none between two records.
+        record: Vec<u8> = Vec::new(),
+        began: Option<Moment> = None,
+        over: bool = false,
+    }
 }
 
 impl Half {
-    fn new(epoch: Epoch) -> Self {
-        Self {
-            epoch,
-            key: None,
-            sequence: 0,
-            messages: Messages::default(),
-            record: Vec::new(),
-            began: None,
-            over: false,
-        }
-    }
-
     fn turn(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.key = None;

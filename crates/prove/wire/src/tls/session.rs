@@ -15,7 +15,7 @@ use crate::allocation::allocated;
 use crate::keys::Keys;
 use crate::plaintext::Spoken;
 use crate::spread::Spread;
-use crate::{Moment, Seen, Side, Timestamp};
+use crate::{Moment, Seen, Side};
 
 use shown::flights_of;
 pub use shown::{Alert, Fault, Flight, Protected, Protection, Tls, alert_name};
@@ -26,47 +26,31 @@ const FLIGHTS: usize = 8;
 /// Alerts and faults kept; more repeat what the first ones say.
 const KEPT: usize = 8;
 
-#[derive(Clone)]
-struct Direction {
-    records: Records,
-    messages: Messages,
-    /// The first byte of an alert whose second has not come.
-    alert: Option<u8>,
-    /// From here on every record is protected (TLS 1.2, behind ChangeCipherSpec).
-    sealed: bool,
-    /// First byte of the incomplete record header.
-    begins: Moment,
-    /// True if the record in progress belongs to the next flight.
-    withheld: bool,
-    /// First byte of the record in progress.
-    record: Option<Moment>,
-    /// Bytes of its body that have not come.
-    left: usize,
-    /// Bytes of its body that were sent: those that came, and those that are missing from the capture.
-    sent: usize,
-    /// The record in progress began behind the client's Finished.
-    over: bool,
+bartizan_registry::made! {
+    #[derive(Clone)]
+    struct Direction, new() {
+        records: Records = Records::new(),
+        messages: Messages = Messages::default(),
+        /// The first byte of an alert whose second has not come.
+        alert: Option<u8> = None,
+        /// From here on every record is protected (TLS 1.2, behind ChangeCipherSpec).
+        sealed: bool = false,
+        /// First byte of the incomplete record header.
+        begins: Moment = Moment::default(),
+        /// True if the record in progress belongs to the next flight.
+        withheld: bool = false,
+        /// First byte of the record in progress.
+        record: Option<Moment> = None,
+        /// Bytes of its body that have not come.
+        left: usize = 0,
+        /// Bytes of its body that were sent: those that came, and those that are missing from the capture.
+        sent: usize = 0,
+        /// The record in progress began behind the client's Finished.
+        over: bool = false,
+    }
 }
 
 impl Direction {
-    fn new() -> Self {
-        Self {
-            records: Records::new(),
-            messages: Messages::default(),
-            alert: None,
-            sealed: false,
-            begins: Moment {
-                packet: 0,
-                time: Timestamp(0),
-            },
-            withheld: false,
-            record: None,
-            left: 0,
-            sent: 0,
-            over: false,
-        }
-    }
-
     /// Takes bytes of an alert record; gives the alert once both of its bytes are there.
     fn alert(&mut self, from: Side, body: &[u8], at: Moment) -> Option<Seen<Alert>> {
         let (level, description) = match (self.alert.take(), body) {
@@ -87,12 +71,14 @@ impl Direction {
     }
 }
 
-/// Reads both directions.
-#[derive(Clone)]
-pub(crate) struct Session {
-    directions: [Direction; 2],
-    tls: Watched,
-    opener: Option<Box<Opener>>,
+bartizan_registry::made! {
+    /// Reads both directions.
+    #[derive(Clone)]
+    pub(crate) struct Session, pub(crate) new() {
+        directions: [Direction; 2] = [Direction::new(), Direction::new()],
+        tls: Watched = Watched::default(),
+        opener: Option<Box<Opener>> = None,
+    }
 }
 
 /// A [`Tls`] in the making. Rare fields are boxed, because there may be a million connections.
@@ -134,14 +120,6 @@ struct Rare {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        Self {
-            directions: [Direction::new(), Direction::new()],
-            tls: Watched::default(),
-            opener: None,
-        }
-    }
-
     /// One that begins where another protocol goes over to it.
     pub(crate) fn behind(spoken: Spoken) -> Self {
         let mut session = Self::new();
@@ -154,33 +132,7 @@ impl Session {
     }
 
     pub(crate) fn outcome(self) -> Tls {
-        let watched = self.tls;
-        let rare = watched.rare.map(|rare| *rare).unwrap_or_default();
-        // Without any byte of the server the capture has one direction only, and lacks what asked for the second hello.
-        let answered =
-            watched.flights.iter().any(|flight| flight.from == Side::Server) || watched.server_hello.is_some();
-        let unasked = rare.unanswered_hello.filter(|_| answered);
-        Tls {
-            client_hello: watched.client_hello,
-            hello_retry_request: rare.hello_retry_request,
-            second_client_hello: rare.second_client_hello,
-            server_hello: watched.server_hello,
-            server_key_exchange: rare.server_key_exchange,
-            server_certificates: rare.server_certificates,
-            client_certificates: rare.client_certificates,
-            client_signature: rare.client_signature,
-            alerts: rare.alerts,
-            flights: watched.flights,
-            client_finished: watched.client_finished,
-            ends: watched.ends,
-            from_client: watched.from_client,
-            from_server: watched.from_server,
-            spread: watched.spread,
-            excess_hello: unasked.or(rare.excess_hello),
-            faults: rare.faults,
-            opened: self.opener.map(|opener| opener.outcome()),
-            behind: rare.behind,
-        }
+        Tls::of(self.tls, self.opener.map(|opener| opener.outcome()))
     }
 
     /// Returns true if both ends have gone on from their agreement: before that, neither has

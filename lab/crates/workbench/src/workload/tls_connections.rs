@@ -315,7 +315,7 @@ fn measure(file: &Path, group: u16) -> Result<Measured, Error> {
     }
     Ok(Measured {
         handshakes,
-        overview: timing.overview().clone(),
+        overview: timing.overview.clone(),
     })
 }
 

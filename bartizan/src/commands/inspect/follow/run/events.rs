@@ -17,7 +17,7 @@ use crate::output::errln;
 
 impl Run<'_> {
     pub(super) fn begin(&mut self, metrics: Option<SocketAddr>) -> Result<(), Failure> {
-        let sources: Vec<&str> = self.watched.iter().map(|watched| watched.stream.name()).collect();
+        let sources: Vec<&str> = self.watched.iter().map(|watched| &*watched.stream.name).collect();
         let names = sources.join(", ");
         let live = &self.args.live;
         if self.teller.is_none() {
@@ -55,8 +55,8 @@ impl Run<'_> {
         if watched.source.is_interface() {
             watched.stream.remark(format!("nothing more was read: {because}"));
         }
-        let mut event = Event::of(watched.stream.name(), "source-failed", &*because).with("because", &*because);
-        event.packet_ns = Some(watched.stream.newest().0).filter(|newest| *newest > 0);
+        let mut event = Event::of(&watched.stream.name, "source-failed", &*because).with("because", &*because);
+        event.packet_ns = Some(watched.stream.newest.0).filter(|newest| *newest > 0);
         self.failures.push(failure);
         // Without events standard error says it.
         if self.teller.is_none() && self.failures.len() < self.watched.len() {
@@ -67,7 +67,7 @@ impl Run<'_> {
 
     pub(super) fn noticed(&mut self, place: usize, notice: &Notice) -> Result<(), Failure> {
         let watched = &mut self.watched[place];
-        let name = watched.stream.name().to_owned();
+        let name = watched.stream.name.clone();
         let event = match notice {
             Notice::Lost(packets) => {
                 let words = format!("{packets} packets had no room in the kernel: nothing is said of them");

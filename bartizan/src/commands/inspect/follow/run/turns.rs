@@ -116,7 +116,7 @@ impl Run<'_> {
             watched.stream.age(&mut context);
             if self.teller.is_some() {
                 let mut view = watched.stream.view(&self.ledgers, self.deployment, last);
-                let newest = watched.stream.newest();
+                let newest = watched.stream.newest;
                 let forget = u64::try_from(self.args.live.forget.as_nanos()).unwrap_or(u64::MAX);
                 let forget = Timestamp(newest.0.saturating_sub(forget));
                 events.extend(watched.tracker.compare(&view, watched.stream.totals(), newest, forget));
@@ -160,7 +160,7 @@ impl Run<'_> {
             return;
         }
         self.remembered = Instant::now();
-        let newest = self.watched.iter().map(|watched| watched.stream.newest()).min();
+        let newest = self.watched.iter().map(|watched| watched.stream.newest).min();
         let wanted: HashSet<[u8; 32]> = self
             .watched
             .iter()

@@ -1,7 +1,7 @@
 //! Shown form of a link, a finding, an event. Text that packets may have chosen is of printable
 //! characters, and of bounded length.
 
-use bartizan_posture::{Judgement, Link, Listing, Phase, Verdict};
+use bartizan_posture::{Judgement, Link, Listing, Objection, Phase, Verdict};
 use bartizan_registry::Subject;
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::tracker::key_exchanges;
 use super::super::{Event, LinkName, event};
 use super::table::Shown;
-use crate::remedy::{Change, Place, Remedy, Severity, remedy};
+use crate::remedy::{Change, Place, Severity, remedy};
 use crate::text::short;
 
 /// Pieces of evidence that are named, of one statement.
@@ -41,107 +41,103 @@ pub(super) fn rank(link: &Link) -> u8 {
     verdicts * 2 + u8::from(link.objections.is_empty())
 }
 
-/// A link.
-#[derive(Debug)]
-pub(super) struct ShownLink {
-    pub(super) rank: u8,
-    pub(super) brief: Brief,
-    pub(super) detail: Detail,
+bartizan_registry::made! {
+    /// A link.
+    #[derive(Debug)]
+    pub(super) struct ShownLink, pub(super) new(source: usize, link: &Link) {
+        pub(super) rank: u8 = rank(link),
+        pub(super) brief: Brief = Brief::new(source, link),
+        pub(super) detail: Detail = Detail::new(link),
+    }
 }
 
-/// Fields of a link that every reader is given.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Brief {
-    /// The place of its source.
-    source: usize,
-    #[serde(flatten)]
-    name: LinkName,
-    functions: [Vec<&'static str>; 2],
-    kinds: Vec<String>,
-    key_exchange: String,
-    confidentiality: &'static str,
-    authenticity: &'static str,
-    /// Severity of the worst objection.
-    severity: Option<&'static str>,
-    in_file: Option<bool>,
+bartizan_registry::made! {
+    /// Fields of a link that every reader is given.
+    #[derive(Debug, PartialEq, Eq, Serialize)]
+    pub(super) struct Brief, new(source: usize, link: &Link) {
+        let worst = link.objections.iter().map(|objection| Severity::of(objection.concern));
+        /// The place of its source.
+        source: usize = source,
+        #[serde(flatten)]
+        name: LinkName = named(&LinkName::of(link)),
+        functions: [Vec<&'static str>; 2] = link.functions.clone(),
+        kinds: Vec<String> = link.by_kind.keys().map(|kind| short(&kind.name())).collect(),
+        key_exchange: String = short(&key_exchanges(link)),
+        confidentiality: &'static str = link.confidentiality.verdict().name(),
+        authenticity: &'static str = link.authenticity.verdict().name(),
+        /// Severity of the worst objection.
+        severity: Option<&'static str> = worst.min().map(Severity::name),
+        in_file: Option<bool> = match link.listing {
+            Listing::NoDeployment | Listing::Within(_) => None,
+            Listing::Listed(_) => Some(true),
+            Listing::Unlisted => Some(false),
+        },
+    }
 }
 
-/// Fields of a link that only readers who open it are given.
-#[derive(Debug, Serialize)]
-pub(super) struct Detail {
-    confidentiality: Said,
-    authenticity: Said,
-    packets: [u64; 2],
-    bytes: [u64; 2],
-    first_ns: u64,
-    last_ns: u64,
-    in_ledger: u64,
-    phases: Vec<ShownPhase>,
-    beyond_phases: u64,
-    objections: Vec<ShownObjection>,
-    exception: Option<String>,
+bartizan_registry::made! {
+    /// Fields of a link that only readers who open it are given.
+    #[derive(Debug, Serialize)]
+    pub(super) struct Detail, new(link: &Link) {
+        let [there, back] = &link.directions;
+        confidentiality: Said = Said::of(&link.confidentiality),
+        authenticity: Said = Said::of(&link.authenticity),
+        packets: [u64; 2] = [there.packets, back.packets],
+        bytes: [u64; 2] = [there.bytes, back.bytes],
+        first_ns: u64 = link.first.time.0,
+        last_ns: u64 = link.last.time.0,
+        in_ledger: u64 = link.in_ledger,
+        phases: Vec<ShownPhase> = link.phases.iter().map(ShownPhase::of).collect(),
+        beyond_phases: u64 = link.beyond_phases,
+        objections: Vec<ShownObjection> =
+            link.objections.iter().map(|objection| ShownObjection::new(link, objection)).collect(),
+        exception: Option<String> = link.exception.as_deref().map(short),
+    }
 }
 
-#[derive(Debug, Serialize)]
-struct Said {
-    verdict: &'static str,
-    because: String,
-    sources: Vec<String>,
+bartizan_registry::made! {
+    #[derive(Debug, Serialize)]
+    struct Said, of(judgement: &Judgement) {
+        verdict: &'static str = judgement.verdict().name(),
+        because: String = short(judgement.because()),
+        sources: Vec<String> = sources(judgement.sources()),
+    }
 }
 
-#[derive(Debug, Serialize)]
-struct ShownPhase {
-    occasion: &'static str,
-    kind: String,
-    key_exchange: Option<String>,
-    confidentiality: &'static str,
-    authenticity: &'static str,
-    first_ns: u64,
-    last_ns: u64,
-    parts: u64,
-    rekeys: u64,
+bartizan_registry::made! {
+    #[derive(Debug, Serialize)]
+    struct ShownPhase, of(phase: &Phase) {
+        occasion: &'static str = phase.occasion.name(),
+        kind: String = short(&phase.kind.name()),
+        key_exchange: Option<String> = phase.key_exchange.as_deref().map(short),
+        confidentiality: &'static str = phase.confidentiality.name(),
+        authenticity: &'static str = phase.authenticity.name(),
+        first_ns: u64 = phase.first.time.0,
+        last_ns: u64 = phase.last.time.0,
+        parts: u64 = phase.parts,
+        rekeys: u64 = phase.rekeys,
+    }
 }
 
-#[derive(Debug, Serialize)]
-struct ShownObjection {
-    concern: &'static str,
-    severity: &'static str,
-    because: String,
-    sources: Vec<String>,
-    remedy: &'static str,
-    changes: &'static [Change],
-    command: Option<&'static str>,
-    about: Option<Subject>,
+bartizan_registry::made! {
+    #[derive(Debug, Serialize)]
+    struct ShownObjection, new(link: &Link, objection: &Objection) {
+        let concern = objection.concern;
+        let remedy = remedy(concern, Place::of_link(link, concern));
+        concern: &'static str = concern.name(),
+        severity: &'static str = Severity::of(concern).name(),
+        because: String = short(&objection.because),
+        sources: Vec<String> = sources(&objection.sources),
+        remedy: &'static str = remedy.what,
+        changes: &'static [Change] = remedy.changes,
+        command: Option<&'static str> = remedy.command,
+        about: Option<Subject> = remedy.subject,
+    }
 }
 
 impl Shown for ShownLink {
     fn differs(&self, other: &Self) -> bool {
         self.brief != other.brief
-    }
-}
-
-impl ShownLink {
-    pub(super) fn new(source: usize, link: &Link) -> Self {
-        let worst = link.objections.iter().map(|objection| Severity::of(objection.concern));
-        Self {
-            rank: rank(link),
-            brief: Brief {
-                source,
-                name: named(&LinkName::of(link)),
-                functions: link.functions.clone(),
-                kinds: link.by_kind.keys().map(|kind| short(&kind.name())).collect(),
-                key_exchange: short(&key_exchanges(link)),
-                confidentiality: link.confidentiality.verdict().name(),
-                authenticity: link.authenticity.verdict().name(),
-                severity: worst.min().map(Severity::name),
-                in_file: match link.listing {
-                    Listing::NoDeployment | Listing::Within(_) => None,
-                    Listing::Listed(_) => Some(true),
-                    Listing::Unlisted => Some(false),
-                },
-            },
-            detail: Detail::new(link),
-        }
     }
 }
 
@@ -151,103 +147,37 @@ impl Brief {
     }
 }
 
-impl Detail {
-    fn new(link: &Link) -> Self {
-        let [there, back] = &link.directions;
-        Self {
-            confidentiality: said(&link.confidentiality),
-            authenticity: said(&link.authenticity),
-            packets: [there.packets, back.packets],
-            bytes: [there.bytes, back.bytes],
-            first_ns: link.first.time.0,
-            last_ns: link.last.time.0,
-            in_ledger: link.in_ledger,
-            phases: link.phases.iter().map(phase).collect(),
-            beyond_phases: link.beyond_phases,
-            objections: link
-                .objections
-                .iter()
-                .map(|objection| {
-                    let concern = objection.concern;
-                    let Remedy {
-                        what,
-                        changes,
-                        command,
-                        subject,
-                        ..
-                    } = remedy(concern, Place::of_link(link, concern));
-                    ShownObjection {
-                        concern: concern.name(),
-                        severity: Severity::of(concern).name(),
-                        because: short(&objection.because),
-                        sources: sources(&objection.sources),
-                        remedy: what,
-                        changes,
-                        command,
-                        about: subject,
-                    }
-                })
-                .collect(),
-            exception: link.exception.as_deref().map(short),
-        }
+bartizan_registry::made! {
+    /// An event.
+    #[derive(Debug, Serialize)]
+    pub(super) struct ShownEvent, pub(super) new(event: &Event, at_ns: u64) {
+        at_ns: u64 = at_ns,
+        event: &'static str = event.name,
+        source: Option<String> = event.source.as_deref().map(short),
+        link: Option<LinkName> = event.link.as_ref().map(named),
+        words: String = short(&event.words),
     }
 }
 
-fn said(judgement: &Judgement) -> Said {
-    Said {
-        verdict: judgement.verdict().name(),
-        because: short(judgement.because()),
-        sources: sources(judgement.sources()),
+bartizan_registry::made! {
+    /// A finding that stands.
+    #[derive(Debug, Serialize)]
+    pub(super) struct ShownFinding, pub(super) new(event: &Event, at_ns: u64) {
+        let fields = FIELDS.iter().filter_map(|&name| {
+            let value = event.fields.get(name)?;
+            Some((name.to_owned(), cleaned(value)))
+        });
+        let severity = event.fields.get("severity").and_then(Value::as_str);
+        #[serde(skip)]
+        pub(super) severity: Severity =
+            severity.and_then(Severity::named).unwrap_or(Severity::Medium),
+        /// Since when.
+        at_ns: u64 = at_ns,
+        source: Option<String> = event.source.as_deref().map(short),
+        link: Option<LinkName> = event.link.as_ref().map(named),
+        #[serde(flatten)]
+        fields: serde_json::Map<String, Value> = fields.collect(),
     }
-}
-
-fn phase(phase: &Phase) -> ShownPhase {
-    ShownPhase {
-        occasion: phase.occasion.name(),
-        kind: short(&phase.kind.name()),
-        key_exchange: phase.key_exchange.as_deref().map(short),
-        confidentiality: phase.confidentiality.name(),
-        authenticity: phase.authenticity.name(),
-        first_ns: phase.first.time.0,
-        last_ns: phase.last.time.0,
-        parts: phase.parts,
-        rekeys: phase.rekeys,
-    }
-}
-
-/// An event.
-#[derive(Debug, Serialize)]
-pub(super) struct ShownEvent {
-    at_ns: u64,
-    event: &'static str,
-    source: Option<String>,
-    link: Option<LinkName>,
-    words: String,
-}
-
-impl ShownEvent {
-    pub(super) fn new(event: &Event, at_ns: u64) -> Self {
-        Self {
-            at_ns,
-            event: event.name,
-            source: event.source.as_deref().map(short),
-            link: event.link.as_ref().map(named),
-            words: short(&event.words),
-        }
-    }
-}
-
-/// A finding that stands.
-#[derive(Debug, Serialize)]
-pub(super) struct ShownFinding {
-    #[serde(skip)]
-    pub(super) severity: Severity,
-    /// Since when.
-    at_ns: u64,
-    source: Option<String>,
-    link: Option<LinkName>,
-    #[serde(flatten)]
-    fields: serde_json::Map<String, Value>,
 }
 
 /// Fields of a finding's event that are shown. The frameworks are said once, by what they are
@@ -255,23 +185,6 @@ pub(super) struct ShownFinding {
 const FIELDS: [&str; 8] = [
     "severity", "concern", "because", "sources", "remedy", "changes", "command", "about",
 ];
-
-impl ShownFinding {
-    pub(super) fn new(event: &Event, at_ns: u64) -> Self {
-        let fields = FIELDS.iter().filter_map(|&name| {
-            let value = event.fields.get(name)?;
-            Some((name.to_owned(), cleaned(value)))
-        });
-        let severity = event.fields.get("severity").and_then(Value::as_str);
-        Self {
-            severity: severity.and_then(Severity::named).unwrap_or(Severity::Medium),
-            at_ns,
-            source: event.source.as_deref().map(short),
-            link: event.link.as_ref().map(named),
-            fields: fields.collect(),
-        }
-    }
-}
 
 impl Shown for ShownFinding {
     /// One that stands does not change.

@@ -15,7 +15,7 @@ impl Algorithm {
         let known = kind.and_then(|kind| registry::transform(kind, transform.id));
         let (Some(kind), Some(known)) = (kind, known) else {
             let reference = format!("algorithm/ikev2/{}/{}", transform.kind, transform.id);
-            return Self::new(reference, transform.to_string(), UNKNOWN, Naming::default(), None);
+            return Self::unknown(reference, transform);
         };
         let bits = transform.key_length.map(|bits| bits.to_string());
         let length = bits.as_ref().map_or_else(String::new, |bits| format!("-{bits}"));
@@ -83,7 +83,7 @@ impl Algorithm {
     /// A transform of this type that has no number: a ledger has the daemon's name for it.
     pub(in crate::cbom) fn unnumbered(kind: u8, name: &str) -> Self {
         let reference = format!("algorithm/ikev2/{kind}/{name}");
-        Self::new(reference, name.to_owned(), UNKNOWN, Naming::default(), None)
+        Self::unknown(reference, name)
     }
 
     /// The authentication of an end of IKEv2, in the words of the daemon that wrote the ledger:
@@ -117,7 +117,7 @@ impl Algorithm {
                 let level = broken.then(|| level(None));
                 Self::new(reference, known.name.to_owned(), role, signature(known.name), level)
             }
-            None => Self::new(reference, format!("method {method}"), UNKNOWN, Naming::default(), None),
+            None => Self::unknown(reference, format!("method {method}")),
         })
     }
 }

@@ -104,39 +104,47 @@ impl Inventory {
     }
 }
 
+/// A file that was read.
+fn file(reference: String, name: &str, sha256: Option<&String>, properties: [Value; 2]) -> Value {
+    let mut component = json!({ "type": "file", "bom-ref": reference, "name": name, "properties": properties });
+    if let Some(sha256) = sha256 {
+        component["hashes"] = json!([{ "alg": "SHA-256", "content": sha256 }]);
+    }
+    component
+}
+
 impl Capture {
     fn component((index, capture): (usize, &Self)) -> Value {
-        let complete = if capture.complete {
-            "yes"
-        } else {
-            "no: not read to its end, so it has no hash here"
+        let complete = match capture.complete {
+            true => "yes",
+            false => "no: not read to its end, so it has no hash here",
         };
-        let mut component = json!({
-            "type": "file",
-            "bom-ref": format!("capture/{}", index + 1),
-            "name": capture.name,
-            "properties": [property("packets", &capture.packets.to_string()), property("complete", complete)],
-        });
-        if let Some(sha256) = &capture.sha256 {
-            component["hashes"] = json!([{ "alg": "SHA-256", "content": sha256 }]);
-        }
-        component
+        let properties = [
+            property("packets", &capture.packets.to_string()),
+            property("complete", complete),
+        ];
+        file(
+            format!("capture/{}", index + 1),
+            &capture.name,
+            capture.sha256.as_ref(),
+            properties,
+        )
     }
 }
 
 impl Ledger {
     fn component((index, ledger): (usize, &Self)) -> Value {
         let nodes: Vec<&str> = ledger.nodes.iter().map(String::as_str).collect();
-        let mut component = json!({
-            "type": "file",
-            "bom-ref": format!("ledger/{}", index + 1),
-            "name": ledger.name,
-            "properties": [property("records", &ledger.records.to_string()), property("ledger-of", &nodes.join(", "))],
-        });
-        if let Some(sha256) = &ledger.sha256 {
-            component["hashes"] = json!([{ "alg": "SHA-256", "content": sha256 }]);
-        }
-        component
+        let properties = [
+            property("records", &ledger.records.to_string()),
+            property("ledger-of", &nodes.join(", ")),
+        ];
+        file(
+            format!("ledger/{}", index + 1),
+            &ledger.name,
+            ledger.sha256.as_ref(),
+            properties,
+        )
     }
 }
 

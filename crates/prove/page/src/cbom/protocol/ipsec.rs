@@ -16,18 +16,20 @@ pub(in crate::cbom) enum Additional {
     NotShown,
 }
 
-/// An algorithm of a security association.
-#[derive(Debug, Clone, PartialEq)]
-struct Transformed {
-    /// Transform type.
-    kind: u8,
-    /// Its identifier; none where the ledger has a name alone.
-    id: Option<u16>,
-    /// Bits of its key, where they are negotiated.
-    bits: Option<u16>,
-    /// As proposals are written: `ke1_ml-kem-768`.
-    text: String,
-    algorithm: Algorithm,
+bartizan_registry::made! {
+    /// An algorithm of a security association.
+    #[derive(Debug, Clone, PartialEq)]
+    struct Transformed, shown(transform: Transform) {
+        /// Transform type.
+        kind: u8 = transform.kind,
+        /// Its identifier; none where the ledger has a name alone.
+        id: Option<u16> = Some(transform.id),
+        /// Bits of its key, where they are negotiated.
+        bits: Option<u16> = transform.key_length,
+        /// As proposals are written: `ke1_ml-kem-768`.
+        text: String = transform.to_string(),
+        algorithm: Algorithm = Algorithm::transform(transform),
+    }
 }
 
 /// Transforms agreed on for a security association, in the order of their types.
@@ -35,16 +37,6 @@ struct Transformed {
 pub(in crate::cbom) struct Agreement(Vec<Transformed>);
 
 impl Transformed {
-    fn shown(transform: Transform) -> Self {
-        Self {
-            kind: transform.kind,
-            id: Some(transform.id),
-            bits: transform.key_length,
-            text: transform.to_string(),
-            algorithm: Algorithm::transform(transform),
-        }
-    }
-
     fn of_ledger(kind: u8, of_ledger: &ledger::Algorithm) -> Self {
         match of_ledger.code {
             Some(id) => Self::shown(Transform {

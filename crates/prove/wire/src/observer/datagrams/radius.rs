@@ -13,7 +13,7 @@ use crate::observer::demux::Origin;
 use crate::observer::memory::Bounds;
 use crate::observer::paths::PathId;
 use crate::udp::Udp;
-use crate::{Captured, Side, eap};
+use crate::{Side, eap};
 
 /// Requests that are remembered until they are answered.
 const ASKED: usize = 256;
@@ -104,10 +104,7 @@ impl Datagrams {
             ..Key::new(DatagramProtocol::EapInRadius, path, ends)
         };
         // The packet is counted with RADIUS.
-        let origin = Origin {
-            captured: Captured::default(),
-            ..*origin
-        };
+        let origin = origin.uncounted();
         let pdu = Pdu {
             kind: eapol::kind::EAP,
             body: &message,
@@ -124,10 +121,7 @@ impl Datagrams {
             };
             if session.take(&pdu, from, origin.at, bounds.keys) == eap::Taken::Another {
                 // It begins another handshake, and belongs there.
-                if let Some(conversation) = self.seen.remove(&key) {
-                    bounds.memory.gone(conversation.held());
-                    sink.datagrams(conversation.outcome());
-                }
+                self.end(key, bounds.memory, sink);
                 continue;
             }
             let side = if from == 0 { Side::Client } else { Side::Server };

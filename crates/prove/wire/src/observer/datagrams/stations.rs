@@ -165,10 +165,7 @@ impl Datagrams {
                     if session.take(&pdu, from, at, bounds.keys) == eap::Taken::Another {
                         // It begins another handshake, and belongs there.
                         conversation.seen.captured.remove(origin.captured);
-                        if let Some(conversation) = self.seen.remove(&key) {
-                            bounds.memory.gone(conversation.held());
-                            sink.datagrams(conversation.outcome());
-                        }
+                        self.end(key, bounds.memory, sink);
                         continue;
                     }
                     known = session.agreed().map(|agreed| Keying {

@@ -2,6 +2,7 @@
 
 use bartizan_registry::SignatureScheme;
 
+use super::Watched;
 use crate::plaintext::Spoken;
 use crate::spread::Spread;
 use crate::tls::Version;
@@ -10,51 +11,57 @@ use crate::tls::legacy::{Certificates, ServerKeyExchange};
 use crate::tls::opened::Opened;
 use crate::{Moment, Seen, Side};
 
-/// A TLS connection as seen on the wire.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tls {
-    /// The first ClientHello.
-    pub client_hello: Option<Seen<ClientHello>>,
-    /// The server's request for another ClientHello.
-    pub hello_retry_request: Option<Seen<ServerHello>>,
-    /// The ClientHello that answered it.
-    pub second_client_hello: Option<Seen<ClientHello>>,
-    /// The server's choice.
-    pub server_hello: Option<Seen<ServerHello>>,
-    /// TLS 1.2 and older: the server's key exchange.
-    pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
-    /// TLS 1.2 and older: the server's certificates.
-    pub server_certificates: Option<Seen<Certificates>>,
-    /// TLS 1.2 and older: the client's certificates.
-    pub client_certificates: Option<Seen<Certificates>>,
-    /// TLS 1.2: the scheme the client signed with.
-    pub client_signature: Option<Seen<SignatureScheme>>,
-    /// Alerts in plaintext.
-    pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while
-    /// that is unknown up to eight. A ChangeCipherSpec that a TLS 1.3 client sends while the server
-    /// speaks (rustls does) ends no flight of the server: it means nothing (RFC 9846, appendix
-    /// D.4), and is counted with the client's next.
-    pub flights: Vec<Flight>,
-    /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
-    /// else. A client that puts its Finished into one record with other messages shows none.
-    pub client_finished: Option<Moment>,
-    /// Possible contents of the protected records of client and server, by their lengths.
-    pub ends: [Protection; 2],
-    /// Protected records of the client.
-    pub from_client: Protected,
-    /// Protected records of the server.
-    pub from_server: Protected,
-    /// The first excess hello, by its sender: an observer cannot decide which of them counts.
-    pub excess_hello: Option<Seen<Side>>,
-    /// Violations of the standard, and missing messages.
-    pub faults: Vec<Seen<Fault>>,
-    /// Decrypted content, if keys were given for this connection.
-    pub opened: Option<Box<Opened>>,
-    /// Plaintext before it: it began by STARTTLS or its kin.
-    pub behind: Option<Spoken>,
-    pub(crate) spread: [Spread; 2],
+bartizan_registry::made! {
+    /// A TLS connection as seen on the wire.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Tls, pub(super) of(watched: Watched, opened: Option<Box<Opened>>) {
+        let rare = watched.rare.map(|rare| *rare).unwrap_or_default();
+        // Without any byte of the server the capture has one direction only, and lacks what asked for the second hello.
+        let answered =
+            watched.flights.iter().any(|flight| flight.from == Side::Server) || watched.server_hello.is_some();
+        let unasked = rare.unanswered_hello.filter(|_| answered);
+        /// The first ClientHello.
+        pub client_hello: Option<Seen<ClientHello>> = watched.client_hello,
+        /// The server's request for another ClientHello.
+        pub hello_retry_request: Option<Seen<ServerHello>> = rare.hello_retry_request,
+        /// The ClientHello that answered it.
+        pub second_client_hello: Option<Seen<ClientHello>> = rare.second_client_hello,
+        /// The server's choice.
+        pub server_hello: Option<Seen<ServerHello>> = watched.server_hello,
+        /// TLS 1.2 and older: the server's key exchange.
+        pub server_key_exchange: Option<Seen<ServerKeyExchange>> = rare.server_key_exchange,
+        /// TLS 1.2 and older: the server's certificates.
+        pub server_certificates: Option<Seen<Certificates>> = rare.server_certificates,
+        /// TLS 1.2 and older: the client's certificates.
+        pub client_certificates: Option<Seen<Certificates>> = rare.client_certificates,
+        /// TLS 1.2: the scheme the client signed with.
+        pub client_signature: Option<Seen<SignatureScheme>> = rare.client_signature,
+        /// Alerts in plaintext.
+        pub alerts: Vec<Seen<Alert>> = rare.alerts,
+        /// Runs of bytes in one direction, in the order captured: those of the handshake, and while
+        /// that is unknown up to eight. A ChangeCipherSpec that a TLS 1.3 client sends while the server
+        /// speaks (rustls does) ends no flight of the server: it means nothing (RFC 9846, appendix
+        /// D.4), and is counted with the client's next.
+        pub flights: Vec<Flight> = watched.flights,
+        /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
+        /// else. A client that puts its Finished into one record with other messages shows none.
+        pub client_finished: Option<Moment> = watched.client_finished,
+        /// Possible contents of the protected records of client and server, by their lengths.
+        pub ends: [Protection; 2] = watched.ends,
+        /// Protected records of the client.
+        pub from_client: Protected = watched.from_client,
+        /// Protected records of the server.
+        pub from_server: Protected = watched.from_server,
+        /// The first excess hello, by its sender: an observer cannot decide which of them counts.
+        pub excess_hello: Option<Seen<Side>> = unasked.or(rare.excess_hello),
+        /// Violations of the standard, and missing messages.
+        pub faults: Vec<Seen<Fault>> = rare.faults,
+        /// Decrypted content, if keys were given for this connection.
+        pub opened: Option<Box<Opened>> = opened,
+        /// Plaintext before it: it began by STARTTLS or its kin.
+        pub behind: Option<Spoken> = rare.behind,
+        pub(crate) spread: [Spread; 2] = watched.spread,
+    }
 }
 
 impl Tls {
@@ -129,7 +136,6 @@ impl std::fmt::Display for Alert {
 
 /// Bytes one side sent until the other side sent some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Flight {
     /// Sender.
     pub from: Side,
@@ -145,7 +151,6 @@ pub struct Flight {
 
 /// Possible contents of the protected records of one end, by their lengths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Protection {
     /// One is long enough for a Finished behind the ServerHello; before TLS 1.3 one came behind ChangeCipherSpec.
     pub finished: bool,
@@ -157,7 +162,6 @@ pub struct Protection {
 
 /// Records whose contents are encrypted. In TLS 1.3 that includes most of the handshake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Protected {
     /// Number of records.
     pub records: u64,
