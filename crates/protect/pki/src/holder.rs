@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{self, Access, Readers};
 use crate::trust::{Signed, signed_by};
-use crate::{Algorithm, Certificate, Error, ForeignCertificate, Issued, Name, Overwrite, PrivateKey};
+use crate::{
+    Algorithm, Certificate, Error, ForeignCertificate, Issued, LARGEST_LISTS, Name, Overwrite, PrivateKey,
+    RevocationList,
+};
 
 /// Most octets of a file of certificates.
 const LARGEST: u64 = 1024 * 1024;
@@ -58,6 +61,17 @@ impl<'a> Holder<'a> {
     /// The file of the trust anchors.
     pub fn root_path(&self) -> PathBuf {
         self.dir.join("ca.crt.pem")
+    }
+
+    /// The revocation lists next to the certificate, those signed last first; none where there is
+    /// no file of them.
+    pub fn lists(&self) -> Result<Vec<RevocationList>, Error> {
+        let path = self.dir.join("ca.crl.pem");
+        let unusable = |why: String| Error::file("use", &path)(std::io::Error::other(why));
+        match files::read(&path, LARGEST_LISTS)? {
+            Some(text) => RevocationList::read(&text).map_err(unusable),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns the certificate in place; none if there is none. A change that a crash cut short is

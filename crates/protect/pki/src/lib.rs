@@ -52,7 +52,7 @@ pub use revocation_list::{CLOCKS_DIFFER, RevocationList};
 pub use secrets::Secrets;
 pub use serial::Serial;
 pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};
-pub use trust::{ForeignCertificate, Signed, chain_to, signed_by};
+pub use trust::{ForeignCertificate, NoChain, Signed, chain_to, signed_by, trusted_chain};
 
 /// Writes a world-readable file, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {

@@ -11,6 +11,9 @@ use crate::message::Message;
 use crate::oid;
 use crate::protection::{KeyedMac, Mismatch, PasswordMac};
 
+/// Most certificates of authorities that are read of those sent with a message.
+const MOST_AUTHORITIES: usize = 32;
+
 /// A sender that has proved who it is.
 #[derive(Debug)]
 pub(super) enum Sender<'a> {
@@ -133,18 +136,10 @@ impl<'a> Sender<'a> {
                 "who signed has a certificate of another authority, and no open invitation is for it".to_owned(),
             )
         };
-        let certificates: Vec<ForeignCertificate> = message
-            .certificates
-            .iter()
-            .filter_map(|der| ForeignCertificate::from_der(der).ok())
-            .collect();
-        let shown = certificates
-            .first()
-            .filter(|shown| message.certificates.first().is_some_and(|first| first == shown.der()))
-            .ok_or_else(refuse)?;
-        let invitation = authority
-            .invitation_of_vendor(shown, &certificates, now)
-            .map_err(|error| Refusal::ours(&error))?
+        // Before others of them are read: a message that nothing signs costs one verification.
+        let shown = message.certificates.first();
+        let shown = shown
+            .and_then(|der| ForeignCertificate::from_der(der).ok())
             .ok_or_else(refuse)?;
         let algorithm = message.header.protection.as_deref().unwrap_or_default();
         if !shown.has_signed(algorithm, &message.protected, value) {
@@ -153,6 +148,14 @@ impl<'a> Sender<'a> {
                 "the signature does not verify by the certificate sent with it, or its kind is not accepted".to_owned(),
             ));
         }
+        let others = message.certificates.iter().skip(1).take(MOST_AUTHORITIES);
+        let at_hand: Vec<_> = others
+            .filter_map(|der| ForeignCertificate::from_der(der).ok())
+            .collect();
+        let invitation = authority
+            .invitation_of_vendor(&shown, &at_hand, now)
+            .map_err(|error| Refusal::ours(&error))?
+            .ok_or_else(refuse)?;
         Ok(Self::Vendor(invitation))
     }
 
