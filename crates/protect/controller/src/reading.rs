@@ -93,14 +93,14 @@ impl Reading {
         };
         let mut reading = Self::of_network(network, observed, today);
         if let Some(map) = foreign {
-            reading.is_beside(&map.meta.name);
+            reading.leave_unwritten(&map.meta.name);
         }
         reading
     }
 
     /// A ConfigMap of another owner does not put a Network out of force: certificates are those of
     /// the Network, and the ConfigMap stays as it is.
-    fn is_beside(&mut self, map: &str) {
+    fn leave_unwritten(&mut self, map: &str) {
         self.rendered = None;
         let verdicts = self.networks.iter_mut().chain(&mut self.exceptions);
         for verdict in verdicts.filter(|verdict| **verdict == Verdict::Accepted) {
