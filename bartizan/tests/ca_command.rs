@@ -89,7 +89,7 @@ mod as_root {
             .stderr(Stdio::null())
             .spawn()
             .expect("the binary runs");
-        let shown = format!("/proc/{}", waiting.id());
+        let shown = format!("/proc/{}/environ", waiting.id());
         bartizan_testing::until("it is root's", || {
             std::fs::metadata(&shown).expect("it runs").uid() == 0
         });
@@ -478,7 +478,7 @@ fn what_a_revoked_intermediate_issued_is_said_to_end_with_it() {
     place.ca_works("rollover activate-root --dir ca");
 }
 
-/// The invitation was recorded, and its secret known to nobody.
+/// The invitation was recorded, and its secret was lost.
 #[test]
 fn an_invitation_whose_secret_cannot_be_written_is_not_recorded() {
     let place = Place::new();

@@ -1,14 +1,10 @@
 //! `bartizan ca invite`, `invitations` and `withdraw`: who may enrol by a secret.
 
-use std::fs::File;
-use std::io::{Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{ForeignCertificate, Invitation, Invite, Name, Profile, Register, Vendor};
+use bartizan_pki::{Error, ForeignCertificate, Invitation, Invite, Name, Profile, Register, SecretFile, Vendor};
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs};
@@ -84,7 +80,11 @@ pub(super) struct WithdrawArgs {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     // Before the invitation is recorded: its secret is known only by this file.
-    let file = args.secret_file.as_deref().map(SecretFile::reserve).transpose()?;
+    let reserved = args.secret_file.as_deref().map(SecretFile::reserve).transpose();
+    let file = reserved.map_err(|error| match error {
+        Error::FileExists(_) => Failure::new(error).hint("choose a new --secret-file"),
+        other => failure(other),
+    })?;
     let mut authority = args.authority.open(now)?;
     let invite = Invite {
         name: args.name.clone(),
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         authority
             .close_invitation(invitation.reference(), now)
             .map_err(failure)?;
-        return Err(error.hint("the invitation is closed again"));
+        return Err(failure(error).hint("the invitation is closed again"));
     }
     let shown = invitation.secret().filter(|_| args.secret_file.is_none());
     if args.json {
@@ -130,66 +130,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         invitation.name()
     );
     Ok(Outcome::Clean)
-}
-
-/// A new file with room for a secret, which is removed unless the secret is written.
-struct SecretFile<'a> {
-    path: &'a Path,
-    file: Option<File>,
-}
-
-impl<'a> SecretFile<'a> {
-    /// Octets that are reserved: a secret has 32 characters.
-    const ROOM: [u8; 64] = [b'\n'; 64];
-
-    fn reserve(path: &'a Path) -> Result<Self, Failure> {
-        let mut options = File::options();
-        let made = options.write(true).create_new(true).mode(0o600).open(path);
-        let mut reserved = Self {
-            path,
-            file: Some(made.map_err(|error| match error.kind() {
-                std::io::ErrorKind::AlreadyExists => {
-                    Failure::new(format!("{} exists already", path.display())).hint("choose a new --secret-file")
-                }
-                _ => Failure::new(format!("cannot create {}: {error}", path.display())),
-            })?),
-        };
-        let filled = reserved.file.as_mut().map(|file| {
-            file.write_all(&Self::ROOM)?;
-            file.sync_all()?;
-            file.rewind()
-        });
-        filled.unwrap_or(Ok(())).map_err(|error| reserved.unwritable(&error))?;
-        Ok(reserved)
-    }
-
-    fn write(mut self, secret: &str) -> Result<(), Failure> {
-        let Some(mut file) = self.file.take() else {
-            return Ok(());
-        };
-        let line = Zeroizing::new(format!("{secret}\n"));
-        let written = file
-            .write_all(line.as_bytes())
-            .and_then(|()| file.set_len(line.len() as u64))
-            .and_then(|()| file.sync_all());
-        written.map_err(|error| {
-            self.file = Some(file);
-            self.unwritable(&error)
-        })
-    }
-
-    fn unwritable(&self, error: &std::io::Error) -> Failure {
-        Failure::new(format!("cannot write {}: {error}", self.path.display()))
-    }
-}
-
-impl Drop for SecretFile<'_> {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            // It holds no secret; what else went wrong is reported already.
-            drop(std::fs::remove_file(self.path));
-        }
-    }
 }
 
 /// The vendor's certificate that is waited for, if one is.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, Access, Readers};
-use crate::trust::{Signed, signed_by};
+use crate::trust::chain_to;
 use crate::{
     Algorithm, Certificate, Error, ForeignCertificate, Issued, LARGEST_LISTS, Name, Overwrite, PrivateKey,
     RevocationList,
@@ -198,11 +198,11 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// Holds where the signatures of a chain, leaf first, lead to this root.
+/// Holds where a chain, leaf first, leads to this root.
 fn is_above(root: &Certificate, chain: &[Certificate]) -> bool {
-    let above = chain.iter().skip(1).chain([root]);
-    let has_signed = |(below, above): (&Certificate, &Certificate)| signed_by(below.der(), above.der()) == Signed::Yes;
-    chain.iter().zip(above).all(has_signed)
+    let chain: Vec<&[u8]> = chain.iter().map(Certificate::der).collect();
+    let between = chain.split_first();
+    between.is_some_and(|(leaf, between)| chain_to(leaf, between, &[root.der()]).is_some())
 }
 
 /// All certificates of a PEM text; at least one.
