@@ -218,43 +218,6 @@ fn a_chain_that_breaks_a_rule_of_rfc_5280_leads_nowhere() {
     assert!(!leads(&constrained));
 }
 
-/// Chains of peers: webpki passes both over.
-#[test]
-fn key_usage_of_authorities_and_the_path_length_of_a_root_count_for_peers_too() {
-    let leads = |change: &dyn Fn(usize, &mut CertificateParams)| {
-        let all = below_each_other(change);
-        let mut anchors = TrustAnchors::default();
-        anchors.add(all[0].der()).unwrap();
-        let leaf = CertificateDer::from(all[3].der());
-        let leaf = EndEntityCert::try_from(&leaf).unwrap();
-        let between: Vec<_> = all[1..3]
-            .iter()
-            .rev()
-            .map(|one| CertificateDer::from(one.der()))
-            .collect();
-        let now = UnixTime::now();
-        let path = anchors.verify(&leaf, ALL_VERIFICATION_ALGS, &between, now, AnyPurpose, None);
-        path.is_ok()
-    };
-    assert!(leads(&|_, _| {}));
-    for (length, is_trusted) in [(1, false), (2, true)] {
-        let limited = |at: usize, params: &mut CertificateParams| {
-            if at == 0 {
-                params.is_ca = IsCa::Ca(BasicConstraints::Constrained(length));
-            }
-        };
-        assert_eq!(leads(&limited), is_trusted);
-    }
-    for at in 1..3 {
-        let no_signer = |place: usize, params: &mut CertificateParams| {
-            if place == at {
-                params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
-            }
-        };
-        assert!(!leads(&no_signer), "{at}");
-    }
-}
-
 /// Issuers of lists too.
 #[test]
 fn an_authority_below_one_that_may_have_none_below_it_is_no_issuer() {
