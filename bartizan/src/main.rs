@@ -48,6 +48,19 @@ const FINDINGS: &help::Findings = &[
     ("up", "a link did not come up, or breaks its policy"),
 ];
 
+/// Commands that read private keys: no process of the same user traces them, from before a key is
+/// read.
+const WITH_KEYS: [&str; 8] = [
+    "ca",
+    "controller",
+    "enrol",
+    "ike-engine",
+    "sidecar",
+    "up",
+    "watch",
+    "webhook",
+];
+
 /// Makes the interfaces of a 5G core and of O-RAN quantum-safe: plans, protects, proves, measures.
 #[derive(Parser)]
 #[command(name = "bartizan", version, propagate_version = true)]
@@ -135,6 +148,11 @@ fn command() -> clap::Command {
 
 fn main() -> ExitCode {
     bartizan_server::end_process_on_panic();
+    let command_name = std::env::args_os().nth(1);
+    let has_keys = command_name.is_some_and(|name| WITH_KEYS.iter().any(|with| *with == name));
+    if has_keys && let Err(error) = bartizan_confine::keep_memory_private() {
+        return outcome::report(Err(Failure::new(format!("core dumps cannot be turned off: {error}"))));
+    }
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if version::is_asked_for(&arguments) {
         return outcome::report(version::run());

@@ -72,10 +72,31 @@ fn a_mode_that_gives_the_key_to_everybody_and_an_owner_whom_nobody_knows_are_ref
 
 mod as_root {
     use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
     /// A renewal by root for a service that is not root, in a folder that the service has yet to get.
+    /// What the kernel shows of a process that cannot be traced belongs to root.
+    #[test]
+    fn commands_that_have_keys_cannot_be_traced_by_their_own_user() {
+        let mut waiting = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["ca", "revoke", "--dir", "none", "--file", "-"])
+            .uid(65_534)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let shown = format!("/proc/{}/environ", waiting.id());
+        bartizan_testing::until("it is root's", || {
+            std::fs::metadata(&shown).expect("it runs").uid() == 0
+        });
+        drop(waiting.stdin.take());
+        waiting.wait().expect("it ends");
+    }
+
     #[test]
     fn files_belong_to_whom_the_flags_name_and_the_key_has_their_mode() {
         assert!(
@@ -439,6 +460,59 @@ fn commands_at_the_same_time_wait_for_each_other() {
     let json: Value = serde_json::from_str(&place.ca_works("list --dir ca --json")).expect("JSON");
     let rows = json["certificates"].as_array().expect("rows");
     assert_eq!(rows.iter().filter(|row| row["state"] == "valid").count(), 9);
+}
+
+/// `ca list` called `valid` what every peer refuses.
+#[test]
+fn what_a_revoked_intermediate_issued_is_said_to_end_with_it() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
+    place.ca_works(&format!("issue --dir ca {NRF} --out out"));
+    let said = place.ca_works("revoke --dir ca intermediate --reason ca-compromise");
+    assert!(said.contains("1 valid certificates below it"), "{said}");
+    let json: Value = serde_json::from_str(&place.ca_works("show --dir ca nrf --json")).expect("JSON");
+    assert_eq!(json["state"], "issuer revoked");
+    assert!(place.ca_works("list --dir ca").contains("issuer revoked"));
+    // It is in the way of no succession.
+    place.ca_works("rollover publish-root --dir ca");
+    place.ca_works("rollover activate-root --dir ca");
+}
+
+/// The invitation was recorded, and its secret was lost.
+#[test]
+fn an_invitation_whose_secret_cannot_be_written_is_not_recorded() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let invite = |file: &str| place.ca(&format!("invite --dir ca --name x --dns x.test --secret-file {file}"));
+    for file in ["none/secret", "/dev/full", "ca"] {
+        let said = invite(file);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(place.ca_works("invitations --dir ca").contains("no invitations"));
+    }
+    assert_eq!(
+        place
+            .ca("invite --dir none --name x --dns x.test --secret-file secret")
+            .code,
+        2
+    );
+    assert!(!place.path("secret").exists());
+    assert_eq!(invite("secret").code, 0);
+    let secret = place.text("secret");
+    assert!(secret.len() == 33 && secret.ends_with('\n'), "{secret:?}");
+    let mode = fs::metadata(place.path("secret")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// A script whose first step had failed took it for done.
+#[test]
+fn a_revocation_of_nothing_is_a_mistake() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    for empty in ["", "\n \n"] {
+        fs::write(place.path("empty"), empty).expect("written");
+        let said = place.ca("revoke --dir ca --file empty");
+        assert!(said.code == 64 && said.err.contains("names no certificate"), "{said:?}");
+    }
 }
 
 #[test]

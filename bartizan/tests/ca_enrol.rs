@@ -286,6 +286,70 @@ fn openssl_enrols_at_an_authority_whose_keys_are_in_a_token() {
     place.openssl_works("crl -in ca/crl.pem -CAfile ca/intermediate.crt.pem -noout -verify");
 }
 
+/// Factory certificates (IEEE 802.1AR): no end, no extended key usage or an unusual one, odd key
+/// usage, a hardware's name, keys and hashes of all kinds, an authority between.
+#[test]
+fn openssl_enrols_by_certificates_as_factories_make_them() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let serving = Serving::start(&place, "");
+    let end = "-not_before 20200101000000Z -not_after 99991231235959Z";
+    let authority = "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign";
+    for (name, key, hash, leaf) in [
+        (
+            "rsa4096",
+            "rsa:4096",
+            "sha512",
+            "-addext keyUsage=critical,digitalSignature,keyAgreement,nonRepudiation",
+        ),
+        (
+            "rsa2048",
+            "rsa:2048",
+            "sha256",
+            "-addext extendedKeyUsage=1.3.6.1.4.1.99999.1 -addext subjectAltName=otherName:1.3.6.1.5.5.7.8.4;UTF8:SN",
+        ),
+        ("p521", "ec -pkeyopt ec_paramgen_curve:P-521", "sha512", ""),
+        (
+            "p384",
+            "ec -pkeyopt ec_paramgen_curve:P-384",
+            "sha384",
+            "-addext keyUsage=digitalSignature",
+        ),
+    ] {
+        let make = |who: &str, subject: &str, by: &str, extensions: &str| {
+            place.openssl_works(&format!(
+                "req -x509 -newkey {key} -{hash} -nodes -keyout {name}.{who}.key -out {name}.{who} -subj {subject} {end} {by} {extensions}"
+            ));
+        };
+        let by = |who: &str| format!("-CA {name}.{who} -CAkey {name}.{who}.key");
+        make("root", "/O=vendor/CN=root", "", authority);
+        make(
+            "line",
+            "/O=vendor/CN=line",
+            &by("root"),
+            &format!("{authority},digitalSignature"),
+        );
+        make(
+            "unit",
+            &format!("/O=vendor/serialNumber=SN-{name}"),
+            &by("line"),
+            &format!("-addext basicConstraints=CA:FALSE {leaf}"),
+        );
+        place.ca_works(&format!(
+            "invite --dir ca --name {name} --dns {name}.ran --vendor-root {name}.root --vendor-name SN-{name}"
+        ));
+        place.openssl_works(&format!("genpkey -algorithm ML-DSA-65 -out {name}.new"));
+        let said = serving.cmp(
+            &place,
+            &format!(
+                "-cmd ir -cert {name}.unit -key {name}.unit.key -untrusted {name}.line -extracerts {name}.line -trusted ca/root.crt.pem \
+                 -subject /CN=x -newkey {name}.new -certout {name}.crt"
+            ),
+        );
+        assert_eq!(said.code, 0, "{name}: {said:?}");
+    }
+}
+
 /// As TS 33.310, clause 9, has base stations come: by the certificate that their vendor put into them.
 #[test]
 fn openssl_enrols_by_a_vendors_certificate() {

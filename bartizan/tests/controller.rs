@@ -172,6 +172,20 @@ fn refused_requests_are_repeated_and_nothing_is_issued_twice() {
     );
 }
 
+/// Each conflict cost a certificate: a user who annotates Secrets in a loop filled the authority's disk.
+#[test]
+fn a_write_that_conflicts_is_tried_again_with_the_certificate_that_was_made() {
+    // One for each of two nodes.
+    let faults = [("POST /api/v1/namespaces/core/secrets", Fault::Status(409)); 2];
+    let (place, server, controller) = started(&faults);
+    until("everything is written", || {
+        server.is_written() && server.unmet().is_empty()
+    });
+    let listed = place.ca_works("list --dir ca --json");
+    assert_eq!(listed.matches("\"network-function\"").count(), 2, "{listed}");
+    assert!(controller.terminate(Duration::from_secs(120)).unwrap().success());
+}
+
 #[test]
 fn a_watch_that_is_too_old_lists_again_whichever_way_it_is_said() {
     recovers_from(

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Kind of the keys that the issuer certifies: ecdsa-p256, ecdsa-p384, ed25519, and ml-dsa-44, -65, -87 where it is not cert-manager's own
     #[arg(long, value_name = "ALGORITHM", requires = "issuer", default_value = "ecdsa-p256")]
     key_algorithm: Algorithm,
-    /// Namespace to keep; may be repeated. Default: all. Every user who may write a Network
+    /// Namespace to keep; may be repeated. Default: all. Every user who may write a Network, or the ConfigMap,
     /// anywhere then gets certificates for any name
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     let endpoint = args.listen.map(|listen| bind("--listen", listen)).transpose()?;
     if args.namespace.is_empty() {
         tracing::warn!(
-            "all namespaces are kept: who may write a Network in any of them gets certificates for any name"
+            "all namespaces are kept: who may write a Network in any of them, or the ConfigMap where there is none, gets certificates for any name"
         );
     }
     let options = Options {

@@ -83,17 +83,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ))
             .hint("enrol first, by --reference and --secret-file")
         })?;
-        let roots = held.roots.clone();
+        let lists = holder.lists().map_err(failure)?;
+        let trust = Trust::new(held.roots.clone()).revoking(lists);
         let algorithm = args.key_algorithm.unwrap_or(held.key.algorithm());
         let (own, identity) = (held.chain.first().cloned(), Identity::new(held.key, held.chain));
         let identity = identity.map_err(enrolment)?;
         if let (Some(days), Some(own)) = (args.within, own)
             && !ends_within(&own, days, now)
-            && !has_later_root(&args.server, &identity, &own, &roots, now)
+            && !has_later_root(&args.server, &identity, &own, &trust, now)
         {
             return Ok(left_alone(args, &own));
         }
-        let trust = Trust::new(roots);
         given = Some(held.given);
         (
             Credential::Certificate { identity, trust },
@@ -119,6 +119,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     else {
         return Err(Failure::new("the authority acknowledges what it was not asked for"));
     };
+    for root in &enrolled.unproven {
+        errln!(
+            "note: the authority gives a root that no root held here has signed; it is not trusted: {}",
+            root.subject()
+        );
+        errln!(
+            "  hint: where it is right, add its certificate to {}",
+            holder.root_path().display()
+        );
+    }
     let mut issued = Issued::received(&args.name, &enrolled.chain, enrolled.roots, copy).map_err(failure)?;
     if let Some(given) = given {
         issued = issued.renewing(given);
@@ -172,14 +182,8 @@ fn ends_within(own: &Certificate, days: u32, now: SystemTime) -> bool {
 /// Returns true if the authority has a root newer than this certificate: a renewal brings that
 /// root, and the renewed certificate is then the newer one. An unreachable authority counts as
 /// false; nothing is lost yet.
-fn has_later_root(
-    server: &Server,
-    identity: &Identity,
-    own: &Certificate,
-    roots: &[Certificate],
-    now: SystemTime,
-) -> bool {
-    let asked = Inquiry::begin(identity, Trust::new(roots.to_vec()), now).map_err(enrolment);
+fn has_later_root(server: &Server, identity: &Identity, own: &Certificate, trust: &Trust, now: SystemTime) -> bool {
+    let asked = Inquiry::begin(identity, trust.clone(), now).map_err(enrolment);
     let answered = asked.and_then(|(inquiry, message)| {
         let answer = server.post(&message)?;
         inquiry.receive(&answer, SystemTime::now()).map_err(enrolment)
@@ -188,7 +192,7 @@ fn has_later_root(
         Ok(all) => all.iter().any(|given| {
             given.subject() == given.issuer()
                 && given.not_before() > own.not_before()
-                && roots.iter().all(|root| root.der() != given.der())
+                && trust.roots().iter().all(|root| root.der() != given.der())
         }),
         Err(failure) => {
             errln!(

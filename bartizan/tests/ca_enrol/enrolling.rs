@@ -103,6 +103,34 @@ fn a_function_is_renewed_early_where_the_authority_has_another_root_and_once() {
     }
 }
 
+/// A thief with the directory of an issuing host, and a list that tells of it.
+#[test]
+fn an_authority_that_the_list_next_to_the_certificate_revokes_is_not_believed() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
+    let serving = Serving::start(&place, "");
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc --allow-classical");
+    fs::write(place.path("secret"), secret).unwrap();
+    let first = format!("{server} --reference {reference} --secret-file secret --key-algorithm ed25519");
+    enrols(&place, &first);
+    fs::create_dir(place.path("mine")).unwrap();
+    for file in fs::read_dir(place.path("ca")).unwrap().flatten() {
+        fs::copy(file.path(), place.path("mine").join(file.file_name())).unwrap();
+    }
+    place.ca_works("crl --dir mine");
+    fs::write(place.path("amf/ca.crl.pem"), place.text("mine/crl.pem")).unwrap();
+    enrols(&place, &format!("{server} --renew"));
+    place.ca_works("revoke --dir mine intermediate --reason ca-compromise");
+    fs::write(place.path("amf/ca.crl.pem"), place.text("mine/crl.pem")).unwrap();
+    let before = place.text("amf/amf.crt.pem");
+    for more in ["--renew", "--renew --within 1000"] {
+        let said = enrol(&place, &format!("{server} {more}"));
+        assert!(said.code == 2 && said.err.contains("was revoked"), "{said:?}");
+    }
+    assert_eq!(place.text("amf/amf.crt.pem"), before);
+}
+
 /// The files are written before the authority is notified of it: a confirmation that is lost costs nothing.
 #[test]
 fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_for_the_same_key() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{ForeignCertificate, Invitation, Invite, Name, Profile, Register, Vendor};
+use bartizan_pki::{Error, ForeignCertificate, Invitation, Invite, Name, Profile, Register, SecretFile, Vendor};
 use serde_json::{Value, json};
 
 use super::failure::failure;
@@ -79,9 +79,12 @@ pub(super) struct WithdrawArgs {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    if let Some(path) = args.secret_file.as_ref().filter(|path| path.exists()) {
-        return Err(Failure::new(format!("{} exists already", path.display())).hint("choose a new --secret-file"));
-    }
+    // Before the invitation is recorded: its secret is known only by this file.
+    let reserved = args.secret_file.as_deref().map(SecretFile::reserve).transpose();
+    let file = reserved.map_err(|error| match error {
+        Error::FileExists(_) => Failure::new(error).hint("choose a new --secret-file"),
+        other => failure(other),
+    })?;
     let mut authority = args.authority.open(now)?;
     let invite = Invite {
         name: args.name.clone(),
@@ -95,8 +98,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         vendor: vendor(args)?,
     };
     let invitation = authority.invite(&invite, now).map_err(failure)?;
-    if let (Some(path), Some(secret)) = (&args.secret_file, invitation.secret()) {
-        bartizan_pki::write_secret_file(path, format!("{secret}\n").as_bytes()).map_err(failure)?;
+    if let (Some(file), Some(secret)) = (file, invitation.secret())
+        && let Err(error) = file.write(secret)
+    {
+        authority
+            .close_invitation(invitation.reference(), now)
+            .map_err(failure)?;
+        return Err(failure(error).hint("the invitation is closed again"));
     }
     let shown = invitation.secret().filter(|_| args.secret_file.is_none());
     if args.json {

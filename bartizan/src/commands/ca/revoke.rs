@@ -44,6 +44,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(file) = &args.file {
         all.extend(lines(file)?);
     }
+    if all.is_empty() {
+        return Err(Failure::usage("--file names no certificate: nothing is revoked"));
+    }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let revoke = |authority: &mut Authority| authority.revoke_all(&all, args.reason, now);
     let (authority, revoked) = args.authority.open_for(now, revoke)?;
@@ -70,6 +73,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     for revoked in &revoked {
         outln!("revoked {} ({}), serial {}", revoked.name, args.reason, revoked.serial);
+        let below = authority.valid_below(revoked.serial, now).map_err(failure)?;
+        if below > 0 {
+            outln!("  {below} valid certificates below it are refused with it: issue them again");
+        }
     }
     if let Some(last) = revoked.last() {
         outln!(

@@ -135,7 +135,7 @@ const LISTS: &str =
     "where policies have `revocation: require`, give every host DIR/crl.pem before a certificate is renewed";
 
 /// Clients of CMP that ask for a root's successor want it signed by the one that they trust.
-const UNSIGNED: &str = "it has no signature of the root of before (newWithOld), whose key is elsewhere or which has no intermediate: foreign clients of CMP get it with their renewal";
+const UNSIGNED: &str = "it has no signature of the root of before (newWithOld), which has ended or has no intermediate: foreign clients of CMP get it with their renewal";
 
 fn anyway(asked: bool) -> Anyway {
     if asked { Anyway::Yes } else { Anyway::No }

@@ -1,6 +1,6 @@
 //! `bartizan ca list` and `bartizan ca show`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -103,25 +103,44 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 }
 
 /// Succession phases of the authority's own certificates, by serial number.
-struct Phases(BTreeMap<String, Phase>);
+struct Phases {
+    all: BTreeMap<String, Phase>,
+    /// Those that were revoked.
+    revoked: BTreeSet<String>,
+}
 
 impl Phases {
     fn of(register: &Register) -> Result<Self, Failure> {
-        let own = register.succession().map_err(failure)?.into_iter();
-        Ok(Self(
-            own.map(|(entry, phase, _)| (entry.serial.to_string(), phase)).collect(),
-        ))
+        let own = register.succession().map_err(failure)?;
+        let serial = |entry: &Entry| entry.serial.to_string();
+        let revoked = own.iter().filter(|(entry, ..)| entry.revocation.is_some());
+        Ok(Self {
+            revoked: revoked.map(|(entry, ..)| serial(entry)).collect(),
+            all: own.iter().map(|(entry, phase, _)| (serial(entry), *phase)).collect(),
+        })
     }
 
     fn phase(&self, entry: &Entry) -> Option<Phase> {
-        self.0.get(&entry.serial.to_string()).copied()
+        self.all.get(&entry.serial.to_string()).copied()
+    }
+
+    /// The recorded state, or what time or the issuer's revocation made of it.
+    fn plain_state(&self, entry: &Entry, now: SystemTime) -> &'static str {
+        match entry.state {
+            State::Issued if entry.certificate.not_after() < now => "expired",
+            State::Issued if self.revoked.contains(&entry.issuer.to_string()) => "issuer revoked",
+            State::Issued if entry.certificate.not_before() > now => "not yet valid",
+            State::Issued => "valid",
+            other => other.name(),
+        }
     }
 
     /// The state, and the phase where it is not the ordinary one.
     fn state(&self, entry: &Entry, now: SystemTime) -> String {
+        let state = self.plain_state(entry, now);
         match self.phase(entry) {
-            Some(phase) if phase != Phase::Current => format!("{}, {phase}", state(entry, now)),
-            _ => state(entry, now).to_owned(),
+            Some(phase) if phase != Phase::Current => format!("{state}, {phase}"),
+            _ => state.to_owned(),
         }
     }
 }
@@ -133,10 +152,10 @@ fn describe(entry: &Entry, phases: &Phases, now: SystemTime) -> Value {
         None => (Value::Null, Value::Null),
     };
     json!({
-        "name": &entry.name,
+        "name": entry.name,
         "serial": entry.serial,
         "role": entry.role.name(),
-        "state": state(entry, now),
+        "state": phases.plain_state(entry, now),
         "phase": phases.phase(entry).map(Phase::name),
         "profile": match entry.role {
             Role::NetworkFunction => json!(certificate.profile().name()),
@@ -248,16 +267,6 @@ fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
         .iter()
         .map(|(what, value)| format!("{what:<17} {value}\n"))
         .collect()
-}
-
-/// The recorded state, or what time made of it.
-fn state(entry: &Entry, now: SystemTime) -> &'static str {
-    match entry.state {
-        State::Issued if entry.certificate.not_after() < now => "expired",
-        State::Issued if entry.certificate.not_before() > now => "not yet valid",
-        State::Issued => "valid",
-        other => other.name(),
-    }
 }
 
 /// Whole days until the certificate ends; 0 on its last day, negative afterwards.

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use nix::sys::prctl::set_dumpable;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, no_new_privs,
@@ -85,8 +84,8 @@ pub(super) fn no_new_privileges() -> Outcome {
 
 /// No core dump and no tracing by processes of the same user: the private key is in memory.
 pub(super) fn no_dumps() -> Outcome {
-    match set_dumpable(false) {
+    match crate::keep_memory_private() {
         Ok(()) => Outcome::Done("no core dumps, no tracing; the number of open files is no longer measured".to_owned()),
-        Err(errno) => Outcome::Failed(format!("core dumps cannot be turned off: {errno}")),
+        Err(error) => Outcome::Failed(format!("core dumps cannot be turned off: {error}")),
     }
 }

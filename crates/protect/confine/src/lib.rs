@@ -61,6 +61,15 @@ impl Confinement {
     }
 }
 
+/// Turns core dumps, and tracing by processes of the same user, off: private keys come into memory
+/// and their files can be opened through /proc.
+///
+/// # Errors
+/// The kernel's error.
+pub fn keep_memory_private() -> std::io::Result<()> {
+    Ok(nix::sys::prctl::set_dumpable(false)?)
+}
+
 /// Drops everything but what `confinement` names.
 ///
 /// The steps, in this order: supplementary groups, group and user; the bounding set and all capabilities; `no_new_privs`; core

@@ -60,8 +60,10 @@ pub struct Reading {
 impl Reading {
     /// Reads what is observed on this day (UTC).
     pub fn of(observed: &Observed, today: Date) -> Self {
+        let oldest = |network: &&Network| (network.meta.created.clone(), network.meta.name.clone());
+        let network = observed.networks.iter().min_by_key(oldest);
         let foreign = observed.config_map.as_ref().filter(|map| !map.meta.managed);
-        if let Some(map) = foreign {
+        if let (Some(map), None) = (foreign, network) {
             let read = match &map.file {
                 Some(text) => parse(text),
                 None => Err(format!("it has no key {FILE}")),
@@ -74,13 +76,12 @@ impl Reading {
                 deployment: read.ok(),
                 rendered: None,
                 source: Source::ConfigMap,
-                networks: vec![Verdict::ForeignConfigMap; observed.networks.len()],
+                networks: Vec::new(),
                 exceptions: vec![Verdict::ForeignConfigMap; observed.exceptions.len()],
                 complaint,
             };
         }
-        let oldest = |network: &&Network| (network.meta.created.clone(), network.meta.name.clone());
-        let Some(network) = observed.networks.iter().min_by_key(oldest) else {
+        let Some(network) = network else {
             return Self {
                 deployment: None,
                 rendered: None,
@@ -90,7 +91,24 @@ impl Reading {
                 complaint: None,
             };
         };
-        Self::of_network(network, observed, today)
+        let mut reading = Self::of_network(network, observed, today);
+        if let Some(map) = foreign {
+            reading.leave_unwritten(&map.meta.name);
+        }
+        reading
+    }
+
+    /// A ConfigMap of another owner does not put a Network out of force: certificates are those of
+    /// the Network, and the ConfigMap stays as it is.
+    fn leave_unwritten(&mut self, map: &str) {
+        self.rendered = None;
+        let verdicts = self.networks.iter_mut().chain(&mut self.exceptions);
+        for verdict in verdicts.filter(|verdict| **verdict == Verdict::Accepted) {
+            *verdict = Verdict::ForeignConfigMap;
+        }
+        self.complaint = Some(format!(
+            "ConfigMap {map} is not labelled as this controller's: pods read it, and not the Network"
+        ));
     }
 
     fn of_network(network: &Network, observed: &Observed, today: Date) -> Self {
@@ -115,7 +133,8 @@ impl Reading {
             Ok((deployment, text)) => (Some(deployment), Some(text)),
             // The last file that was accepted, which is the controller's own.
             Err(_) => {
-                let last = observed.config_map.as_ref().and_then(|map| map.file.as_deref());
+                let own = observed.config_map.as_ref().filter(|map| map.meta.managed);
+                let last = own.and_then(|map| map.file.as_deref());
                 (last.and_then(|text| parse(text).ok()), None)
             }
         };

@@ -100,7 +100,7 @@ fn valid(verdict: &Verdict, observed: &Observed) -> Condition {
         Verdict::ForeignConfigMap => {
             let name = observed.config_map.as_ref().map_or("", |map| map.meta.name.as_str());
             let message = format!(
-                "ConfigMap {name} is not labelled as this controller's, so it is the deployment file and is not written; hint: delete it"
+                "ConfigMap {name} is not labelled as this controller's and is not written: pods read it, and certificates are this Network's; hint: delete it"
             );
             new(State::False, "ForeignConfigMap", message)
         }

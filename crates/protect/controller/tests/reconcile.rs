@@ -93,11 +93,11 @@ fn a_config_map_of_somebody_is_read_and_never_written() {
         })
     };
     seen.config_map = map(text);
+    seen.networks.clear();
     let seen = settled(seen);
     assert_eq!(seen.config_map, map(text));
     assert_eq!(seen.secrets.keys().collect::<Vec<_>>(), ["bartizan-smf"]);
     assert_eq!(seen.secrets["bartizan-smf"].meta.owner, None);
-    assert_eq!(condition(&seen.networks[0].status, "Valid").1, "ForeignConfigMap");
     // Half of it, as while it is being edited: nothing is written, and what is wrong is reported.
     let mut half = seen.clone();
     half.config_map = map(&text[..40]);
@@ -107,6 +107,40 @@ fn a_config_map_of_somebody_is_read_and_never_written() {
     let mut none = seen;
     none.config_map.as_mut().unwrap().file = None;
     assert!(run(&none).complaint.unwrap().contains("no key deployment.yaml"));
+}
+
+/// One `kubectl label` put the Network out of force, and had certificates issued for any name.
+#[test]
+fn a_config_map_of_somebody_puts_no_network_out_of_force() {
+    let mut seen = observed();
+    let map = Some(ConfigMap {
+        meta: Meta {
+            name: "bartizan".into(),
+            ..Meta::default()
+        },
+        file: Some(
+            "trust: { roots: ca.crt }\nnodes: { smf: { function: SMF, address: 10.0.0.1, certificate: tls.crt, key: tls.key } }\n".into(),
+        ),
+    });
+    seen.config_map = map.clone();
+    let mut settled = settled(seen.clone());
+    assert_eq!(settled.config_map, map);
+    assert_eq!(
+        settled.secrets.keys().collect::<Vec<_>>(),
+        ["bartizan-amf", "bartizan-nrf"]
+    );
+    let (state, reason, message) = condition(&settled.networks[0].status, "Valid");
+    assert_eq!((state, reason), ("False", "ForeignConfigMap"));
+    assert!(message.contains("certificates are this Network's"), "{message}");
+    assert!(
+        run(&settled)
+            .complaint
+            .unwrap()
+            .starts_with("ConfigMap bartizan is not labelled")
+    );
+    // A Network that is refused has no last file in it.
+    settled.networks[0].spec["interfaces"][0]["between"] = json!(["amf", "nrff"]);
+    assert!(orders(&run_at(&settled, now() + 80 * DAY, &authority(), 0)).is_empty());
 }
 
 #[test]

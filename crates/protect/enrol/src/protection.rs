@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use aws_lc_rs::digest::{self, digest};
 use aws_lc_rs::{hmac, pbkdf2};
-use bartizan_pki::{Certificate, PrivateKey, Profile, chain_to};
+use bartizan_pki::{Certificate, NoChain, PrivateKey, Profile, RevocationList, Signed, signed_by, trusted_chain};
 use der::Tag;
 use der::asn1::{AnyRef, ObjectIdentifier};
 use zeroize::Zeroizing;
@@ -361,12 +361,31 @@ impl KeyedMac {
 pub struct Trust {
     /// The trust anchors.
     pub roots: Vec<Certificate>,
+    lists: Vec<RevocationList>,
 }
 
 impl Trust {
     /// Any of these roots: while one takes another's place there are two.
     pub fn new(roots: Vec<Certificate>) -> Self {
-        Self { roots }
+        Self {
+            roots,
+            lists: Vec::new(),
+        }
+    }
+
+    /// Adds revocation lists, those signed last first.
+    #[must_use]
+    pub fn revoking(mut self, lists: Vec<RevocationList>) -> Self {
+        self.lists = lists;
+        self
+    }
+
+    /// The same lists, and other roots.
+    pub(crate) fn with_roots(&self, roots: Vec<Certificate>) -> Self {
+        Self {
+            roots,
+            lists: self.lists.clone(),
+        }
     }
 
     /// The certificates from `leaf` up to, but without, a root, of those at hand.
@@ -382,17 +401,23 @@ impl Trust {
             return Err(outdated(&leaf));
         }
         let read = |der: &Vec<u8>| Certificate::from_der(der, "extraCerts").ok();
-        let authorities = at_hand.iter().filter_map(read).filter(Certificate::is_authority);
-        let (authorities, old): (Vec<_>, Vec<_>) = authorities.partition(is_valid);
+        let authorities: Vec<_> = at_hand
+            .iter()
+            .filter_map(read)
+            .filter(Certificate::is_authority)
+            .collect();
         let [at_hand, roots] =
             [&authorities, &self.roots].map(|all| all.iter().map(Certificate::der).collect::<Vec<_>>());
-        if let Some(places) = chain_to(leaf.der(), &at_hand, &roots) {
-            let above = places.into_iter().map(|above| authorities[above].clone());
-            return Ok(std::iter::once(leaf.clone()).chain(above).collect());
-        }
-        Err(match old.first() {
-            Some(old) => outdated(old),
-            None => {
+        let refusal = match trusted_chain(leaf.der(), &at_hand, &roots, &self.lists, now) {
+            Ok(places) => {
+                let above = places.into_iter().map(|above| authorities[above].clone());
+                return Ok(std::iter::once(leaf.clone()).chain(above).collect());
+            }
+            Err(refusal) => refusal,
+        };
+        Err(match (refusal, authorities.iter().find(|one| !is_valid(one))) {
+            (NoChain::Unknown, Some(old)) => outdated(old),
+            (NoChain::Unknown, None) => {
                 let roots: Vec<_> = self.roots.iter().map(Certificate::subject).collect();
                 Error::Untrusted(format!(
                     "no way from {} to the root {}",
@@ -400,11 +425,35 @@ impl Trust {
                     roots.join(" or ")
                 ))
             }
+            (refusal, _) => Error::Untrusted(format!("{}: {refusal}", leaf.subject())),
         })
     }
 
-    /// Checks that a message is signed by an authority's responder under one of the roots.
-    pub(crate) fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
+    /// Returns true if a root is one of these, or one of these has signed its name and key
+    /// (newWithOld, RFC 9810, section 4.4) in a certificate at hand that no list revokes.
+    pub(crate) fn vouches_for(&self, root: &Certificate, at_hand: &[Vec<u8>], now: SystemTime) -> bool {
+        let is_valid = |one: &Certificate| one.not_before() <= now && now <= one.not_after();
+        let is_held = self.roots.iter().any(|held| held.der() == root.der());
+        let across = at_hand
+            .iter()
+            .filter_map(|der| Certificate::from_der(der, "extraCerts").ok());
+        let mut across = across.filter(|one| {
+            one.is_authority()
+                && one.subject() == root.subject()
+                && one.public_key() == root.public_key()
+                && is_valid(one)
+                && !self.lists.iter().any(|list| list.revokes(one.der()))
+        });
+        is_held
+            || across.any(|one| {
+                let mut held = self.roots.iter().filter(|held| is_valid(held));
+                held.any(|held| signed_by(one.der(), held.der()) == Signed::Yes)
+            })
+    }
+
+    /// Checks that a message is signed by an authority's responder under one of the roots. Gives
+    /// the responder's certificate and those above it.
+    pub(crate) fn verify(&self, message: &Message, now: SystemTime) -> Result<Vec<Certificate>, Error> {
         let refuse = |reason: &str| Error::Untrusted(reason.to_owned());
         let (Some((algorithm, _)), Some(signature)) = (message.header.protection()?, &message.protection) else {
             return Err(refuse("it is not protected"));
@@ -423,7 +472,7 @@ impl Trust {
                 "who signed it is not meant to answer for the authority: id-kp-cmcRA is missing in its certificate",
             ));
         }
-        self.chain(signer, &message.certificates, now).map(drop)
+        self.chain(signer, &message.certificates, now)
     }
 }
 

@@ -37,6 +37,9 @@ pub struct Enrolled {
     pub chain: Vec<Certificate>,
     /// The trust anchors.
     pub roots: Vec<Certificate>,
+    /// Roots that the authority gave with a renewal, and that no root held before vouches for: they
+    /// are not trusted.
+    pub unproven: Vec<Certificate>,
 }
 
 /// The next action.
@@ -147,7 +150,7 @@ impl Requester {
         if certificate.public_key() != self.key.public_key() {
             return Err(Error::Untrusted("the certificate is for another key".to_owned()));
         }
-        let enrolled = self.enrolled(certificate, &answer.roots, &message.certificates, now)?;
+        let enrolled = self.enrolled(certificate, &answer.roots, message, now)?;
         let (body, version) = Confirmation::accepting(0, &der)?;
         self.nonce = protection::nonce()?;
         let confirmation = self.message(
@@ -166,33 +169,56 @@ impl Requester {
         &self,
         certificate: Certificate,
         roots: &[Vec<u8>],
-        at_hand: &[Vec<u8>],
+        message: &Message,
         now: SystemTime,
     ) -> Result<Enrolled, Error> {
+        let at_hand = &message.certificates;
         let given = roots
             .iter()
             .map(|der| Ok(Certificate::from_der(der, "caPubs")?))
             .collect::<Result<Vec<_>, Error>>()?;
-        // An authority that has proved itself says which roots there are: when a root takes
-        // another's place, after a first enrolment too.
-        let trust = match &self.credential {
-            Credential::Certificate { trust, .. } if given.is_empty() => trust.clone(),
+        let (trust, unproven) = match &self.credential {
             Credential::Secret { .. } if given.is_empty() => {
                 return Err(Error::Untrusted(
                     "it has no root (caPubs) for the certificate".to_owned(),
                 ));
             }
-            _ => Trust::new(given),
+            Credential::Secret { .. } => (Trust::new(given), Vec::new()),
+            // A root that does not vouch for the new certificate is of before.
+            Credential::Certificate { trust, .. } if given.is_empty() => {
+                let mut vouching = trust.roots().to_vec();
+                vouching.retain(|root| {
+                    let alone = trust.with_roots(vec![root.clone()]);
+                    alone.chain(certificate.clone(), at_hand, now).is_ok()
+                });
+                match vouching.is_empty() {
+                    true => (trust.clone(), Vec::new()),
+                    false => (trust.with_roots(vouching), Vec::new()),
+                }
+            }
+            // The key of an intermediate or of a responder below it makes no root: one that takes
+            // another's place is signed by that. A root that issues by itself signs no authority,
+            // and a responder directly below it speaks for it.
+            Credential::Certificate { trust, .. } => {
+                let speaks_for_root = trust.verify(message, now)?.len() == 1;
+                let is_proven = |root: &Certificate| speaks_for_root || trust.vouches_for(root, at_hand, now);
+                let (proven, unproven): (Vec<_>, Vec<_>) = given.into_iter().partition(is_proven);
+                match proven.is_empty() {
+                    true => (trust.clone(), unproven),
+                    false => (trust.with_roots(proven), unproven),
+                }
+            }
         };
         Ok(Enrolled {
             chain: trust.chain(certificate, at_hand, now)?,
             roots: trust.roots.to_vec(),
+            unproven,
         })
     }
 
     fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
         match &self.credential {
-            Credential::Certificate { trust, .. } => trust.verify(message, now),
+            Credential::Certificate { trust, .. } => trust.verify(message, now).map(drop),
             Credential::Secret { secret, .. } => {
                 let refuse = |reason: String| Err(Error::Untrusted(reason));
                 let (Some((algorithm, parameters)), Some(value)) = (message.header.protection()?, &message.protection)

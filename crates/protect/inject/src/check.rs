@@ -75,25 +75,8 @@ pub(crate) fn pod(pod: Pod<'_>, settings: &Settings) -> Findings {
         found.refused.push(as_sidecars_user("the pod's securityContext"));
     }
     containers(pod, pod.own(), &mut found);
-    // With hostPID they see every process of the machine, other pods' sidecars too.
-    for shared in ["shareProcessNamespace", "hostPID"] {
-        if is_set(pod.spec(&[shared])) {
-            found.warnings.push(format!(
-                "{shared}: containers that run as root can end the sidecar; what is sent meanwhile is refused by the rules"
-            ));
-        }
-    }
-    let raw: Vec<String> = pod
-        .own()
-        .filter(has_raw_by_default)
-        .map(|one| shown(one.name))
-        .collect();
-    if !raw.is_empty() {
-        found.warnings.push(format!(
-            "containers do not drop NET_RAW, which runtimes give by default and raw sockets pass the rules with: {}",
-            raw.join(", ")
-        ));
-    }
+    shared(pod, pod.own(), settings, &mut found);
+    raw(pod.own(), &mut found);
     let probed: Vec<String> = pod
         .own()
         .filter(is_probed_over_network)
@@ -114,6 +97,8 @@ pub(crate) fn ephemeral(pod: Pod<'_>, settings: &Settings) -> Findings {
     let added = || pod.own().filter(|one| one.list == "ephemeralContainers");
     found.secrets(secrets::in_environment(added(), &settings.secret_prefix), settings);
     containers(pod, added(), &mut found);
+    shared(pod, added(), settings, &mut found);
+    raw(added(), &mut found);
     for one in added() {
         if let Some(target @ (REDIRECT | SIDECAR)) = text(one.value, &["targetContainerName"]) {
             found.refused.push(format!(
@@ -123,6 +108,43 @@ pub(crate) fn ephemeral(pod: Pod<'_>, settings: &Settings) -> Findings {
         }
     }
     found
+}
+
+/// In one PID namespace a container ends the sidecar by KILL, and reads its key through /proc while
+/// the kubelet starts it again. With hostPID they see every process of the machine, other pods'
+/// sidecars too.
+fn shared<'a>(pod: Pod<'a>, all: impl Iterator<Item = Container<'a>>, settings: &Settings, found: &mut Findings) {
+    // A wrong annotation is reported with the containers.
+    let trusted = pod.trusted().unwrap_or_default();
+    let others: Vec<String> = all
+        .filter(|one| !trusted.contains(one.name))
+        .map(|one| shown(one.name))
+        .collect();
+    for shared in ["shareProcessNamespace", "hostPID"] {
+        if !is_set(pod.spec(&[shared])) {
+            continue;
+        }
+        if settings.exemption == Exemption::Refused && !others.is_empty() {
+            found.refused.push(format!(
+                "{shared}: containers can read the sidecar's key; take it out, or name them in the annotation `{TRUST}: {}`",
+                others.join(", ")
+            ));
+        } else {
+            found.warnings.push(format!(
+                "{shared}: containers can read the sidecar's key, and end the sidecar; what is sent meanwhile is refused by the rules"
+            ));
+        }
+    }
+}
+
+fn raw<'a>(all: impl Iterator<Item = Container<'a>>, found: &mut Findings) {
+    let raw: Vec<String> = all.filter(has_raw_by_default).map(|one| shown(one.name)).collect();
+    if !raw.is_empty() {
+        found.warnings.push(format!(
+            "containers do not drop NET_RAW, which runtimes give by default and raw sockets pass the rules with: {}",
+            raw.join(", ")
+        ));
+    }
 }
 
 fn containers<'a>(pod: Pod<'a>, all: impl Iterator<Item = Container<'a>>, found: &mut Findings) {

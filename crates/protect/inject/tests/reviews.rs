@@ -505,6 +505,41 @@ fn shared_processes_and_probes_from_the_network_are_warned_of() {
     assert!(warnings.iter().all(|one| one.as_str().unwrap().len() <= 256));
 }
 
+/// It was admitted with a warning that spoke of ending the sidecar alone.
+#[test]
+fn where_no_pod_may_be_left_out_none_shares_processes_with_the_sidecar_either() {
+    let mandatory = Settings {
+        exemption: Exemption::Refused,
+        ..settings()
+    };
+    for shared in ["shareProcessNamespace", "hostPID"] {
+        let request = |trust: Option<&str>| {
+            with(|pod| {
+                pod["spec"][shared] = json!(true);
+                if let Some(trust) = trust {
+                    pod["metadata"]["annotations"]["bartizan/trust"] = json!(trust);
+                }
+            })
+        };
+        let warned = response(&answer(&request(None)));
+        assert!(
+            warned["warnings"].to_string().contains("read the sidecar's key"),
+            "{warned}"
+        );
+        let decide = |request: &Value| review(request.to_string().as_bytes(), &mandatory);
+        let refused = decide(&request(None));
+        assert!(refused.reason().unwrap().contains(shared), "{refused:?}");
+        assert!(decide(&request(Some("amf"))).reason().unwrap().contains("wait-nrf"));
+        assert_eq!(response(&decide(&request(Some("amf,wait-nrf"))))["allowed"], true);
+        // A container that comes later.
+        let mut added = update("ephemeralcontainers", |pod| {
+            pod["spec"]["ephemeralContainers"] = json!([{ "name": "debugger", "image": "busybox" }]);
+        });
+        added["request"]["object"]["spec"][shared] = json!(true);
+        assert!(decide(&added).reason().unwrap().contains("debugger"));
+    }
+}
+
 /// An update of the injected pod.
 fn update(part: &str, change: impl FnOnce(&mut Value)) -> Value {
     let old = defaulted(&patched(&amf()));
@@ -545,7 +580,13 @@ fn a_debugging_container_may_not_hold_what_passes_the_rules_or_join_the_sidecar(
         })
     };
     let plain = json!({ "name": "debugger", "image": "busybox", "targetContainerName": "amf" });
-    assert_eq!(&answer(&added(plain)).verdict, &Verdict::Unchanged);
+    let admitted = answer(&added(plain));
+    assert_eq!(&admitted.verdict, &Verdict::Unchanged);
+    let warnings = response(&admitted)["warnings"].to_string();
+    assert!(
+        warnings.contains("do not drop NET_RAW") && warnings.contains("debugger"),
+        "{warnings}"
+    );
     for (container, wanted) in [
         (
             json!({ "name": "d", "securityContext": { "capabilities": { "add": ["NET_ADMIN"] } } }),

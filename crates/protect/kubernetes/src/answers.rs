@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bartizan_controller::{Cause, Circumstances, Order};
 
 use crate::external_issuer::{ExternalIssuer, Unusable};
-use crate::reconcile::{Left, Source, Turns};
+use crate::reconcile::{Attempt, Left, Source, Turns};
 use crate::store::Store;
 
 impl Turns {
@@ -18,6 +18,7 @@ impl Turns {
 
     /// This process does not lead any more.
     pub(crate) fn forget(&mut self, store: &mut Store) {
+        self.kept.clear();
         if let Some(asking) = self.asking() {
             asking.forget(store);
         }
@@ -94,7 +95,14 @@ impl Turns {
         };
         // If this fails, the answer remains and is taken in the next turn.
         if self
-            .wrote(store, namespace, order, &made, circumstances.now, left)
+            .wrote(
+                store,
+                namespace,
+                order,
+                &made,
+                (circumstances.now, Attempt::First),
+                left,
+            )
             .await
         {
             let node = Some(order.node.as_str());

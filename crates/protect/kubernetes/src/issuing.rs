@@ -12,8 +12,10 @@ use zeroize::Zeroizing;
 
 use crate::objects::fingerprint;
 
-/// Certificates are valid from so long before they are issued: clocks differ.
-const BACKDATE: Duration = Duration::from_secs(300);
+const DAY: Duration = Duration::from_secs(86_400);
+/// Certificates of one node within a day, but for renewals: deletions of its Secret in a loop fill
+/// no disk.
+const ISSUED_A_DAY: u64 = 48;
 /// Time between two attempts to renew lists: the key of an issuer may be elsewhere for good.
 const AGAIN: Duration = Duration::from_secs(3_600);
 
@@ -158,6 +160,11 @@ impl Issuing {
         made
     }
 
+    /// Certificates of one node within a day: renewals, and some for deleted Secrets.
+    fn most_a_day(&self) -> u64 {
+        ISSUED_A_DAY + 4 * (DAY.as_secs() / self.lifetime.as_secs().max(1))
+    }
+
     fn one(&self, authority: &mut Authority, namespace: &str, order: &Order, now: SystemTime) -> Result<Made, String> {
         let said = |error: bartizan_pki::Error| error.to_string();
         let mut names = Vec::new();
@@ -178,12 +185,12 @@ impl Issuing {
             functions: Vec::new(),
             profile: Profile::NetworkFunction,
             algorithm: None,
-            lifetime: Lifetime::Between {
-                not_before: now - BACKDATE,
-                not_after: now + self.lifetime,
-            },
+            lifetime: Lifetime::For(self.lifetime),
             long_life: false,
         };
+        authority
+            .require_fewer_a_day(&leaf.name, self.most_a_day(), now)
+            .map_err(said)?;
         let issued = authority.issue(&leaf, now).map_err(said)?;
         let key = issued.key_pem().ok_or("the authority made no key")?;
         Ok(Made {
@@ -221,8 +228,6 @@ mod tests {
     use bartizan_pki::{Algorithm, InitOptions};
 
     use super::*;
-
-    const DAY: Duration = Duration::from_secs(86_400);
 
     fn began() -> SystemTime {
         SystemTime::UNIX_EPOCH + DAY * 20_000
@@ -265,6 +270,30 @@ mod tests {
         assert_ne!(issuing.list, signed);
         fs::rename(dir.path().join("root.key.pem"), dir.path().join("ca/root.key.pem")).unwrap();
         assert!(unrenewed(issuing.look(late + DAY * 5, true)).is_empty());
+    }
+
+    /// Secrets that were deleted in a loop cost a certificate each.
+    #[test]
+    fn certificates_of_a_node_within_a_day_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut issuing = issuing(&dir);
+        let order = |node: &str| Order {
+            node: node.to_owned(),
+            secret: format!("bartizan-{node}"),
+            dns: vec![format!("{node}.5gc")],
+            ip: Vec::new(),
+            uri: Vec::new(),
+            why: bartizan_controller::Why::Missing,
+            replaces: None,
+            owner: None,
+        };
+        let mut made = |node: &str, now| issuing.issue(&[("core".to_owned(), order(node))], now).remove(0);
+        let most = usize::try_from(ISSUED_A_DAY).unwrap() + 4;
+        let issued = (0..most + 10).filter(|_| made("amf", began()).is_ok()).count();
+        assert_eq!(issued, most);
+        let why = made("amf", began()).err().unwrap();
+        assert!(why.contains("core.amf had 52 certificates within a day"), "{why}");
+        assert!(made("nrf", began()).is_ok() && made("amf", began() + DAY).is_ok());
     }
 
     /// A list of a wrong clock stayed after its correction, and was refused for as long.

@@ -19,6 +19,7 @@ mod sidecar_status;
 mod store;
 mod writing;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -229,6 +230,7 @@ async fn serve(
         scopes: scopes.clone(),
         leading: until,
         first: 0,
+        kept: BTreeMap::new(),
     };
     let states = (state && !options.once).then(|| SidecarStatus::new(changes.clone()));
     let working = work(&mut turns, &mut changed, &life, states, options.once);

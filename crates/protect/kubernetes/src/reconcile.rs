@@ -1,5 +1,6 @@
 //! A turn of the leader: each namespace is judged, and what is to be written is written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +15,8 @@ use crate::numbers::Numbers;
 use crate::store::Store;
 use crate::writing::Writing;
 
+/// A certificate that could not be written is written again for so long, and not issued again.
+const KEPT: Duration = Duration::from_secs(600);
 /// The Lease has to hold for so much longer before something is written.
 const MARGIN: Duration = Duration::from_secs(1);
 
@@ -28,6 +31,22 @@ pub(crate) struct Turns {
     pub(crate) leading: watch::Receiver<Option<Instant>>,
     /// Which namespace is first: each in its turn.
     pub(crate) first: usize,
+    /// Certificates that could not be written, by namespace and node.
+    pub(crate) kept: BTreeMap<(String, String), Kept>,
+}
+
+/// A certificate that was issued, and that the API server did not take.
+pub(crate) struct Kept {
+    order: Order,
+    made: Made,
+    until: Instant,
+}
+
+/// Number of attempts to write one certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    First,
+    Again,
 }
 
 /// Source of certificates.
@@ -248,10 +267,34 @@ impl Turns {
             self.ask(store, free, now, left).await;
             return Ok(());
         }
+        self.kept.retain(|_, kept| Instant::now() < kept.until);
+        let mut new = Vec::new();
+        for (namespace, order) in free {
+            let kept = self.kept.remove(&(namespace.clone(), order.node.clone()));
+            let same =
+                |kept: &Kept| (&kept.order.dns, &kept.order.ip, &kept.order.uri) == (&order.dns, &order.ip, &order.uri);
+            match kept.filter(same) {
+                Some(kept) => {
+                    self.write_made(
+                        store,
+                        &namespace,
+                        order,
+                        kept.made,
+                        (now, Attempt::Again, kept.until),
+                        left,
+                    )
+                    .await
+                }
+                None => new.push((namespace, order)),
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
         let (free, made) = self
             .with_authority(move |issuing| {
-                let made = issuing.issue(&free, now);
-                (free, made)
+                let made = issuing.issue(&new, now);
+                (new, made)
             })
             .await?;
         for ((namespace, order), made) in free.into_iter().zip(made) {
@@ -267,13 +310,32 @@ impl Turns {
                     continue;
                 }
             };
-            if !self.is_leading() {
-                left.waiting += 1;
-                continue;
-            }
-            self.wrote(store, &namespace, &order, &made, now, left).await;
+            let until = Instant::now() + KEPT;
+            self.write_made(store, &namespace, order, made, (now, Attempt::First, until), left)
+                .await;
         }
         Ok(())
+    }
+
+    /// Writes a certificate, or keeps it until the next attempt.
+    async fn write_made(
+        &mut self,
+        store: &mut Store,
+        namespace: &str,
+        order: Order,
+        made: Made,
+        (now, attempt, until): (SystemTime, Attempt, Instant),
+        left: &mut Left,
+    ) {
+        if self.is_leading() {
+            if self.wrote(store, namespace, &order, &made, (now, attempt), left).await {
+                return;
+            }
+        } else {
+            left.waiting += 1;
+        }
+        let key = (namespace.to_owned(), order.node.clone());
+        self.kept.insert(key, Kept { order, made, until });
     }
 
     /// Writes a certificate with its key; whether that worked.
@@ -283,7 +345,7 @@ impl Turns {
         namespace: &str,
         order: &Order,
         made: &Made,
-        now: SystemTime,
+        (now, attempt): (SystemTime, Attempt),
         left: &mut Left,
     ) -> bool {
         match self.writing.secret(namespace, order, made).await {
@@ -302,8 +364,8 @@ impl Turns {
             Err(problem) => {
                 self.numbers.failures.inc();
                 self.failed(store, namespace, "a certificate", &problem, left);
-                // Each attempt costs a certificate; after a conflict what is there is looked at first.
-                if problem.code() != Some(409)
+                // After a first conflict what is there is looked at at once.
+                if (problem.code() != Some(409) || attempt == Attempt::Again)
                     && let Some(namespace) = store.namespaces.get_mut(namespace)
                 {
                     namespace.failed(&order.node, Cause::Failed, problem.to_string(), now);

@@ -7,8 +7,10 @@ use std::cell::Cell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
-use webpki::{EndEntityCert, KeyUsage, RevocationOptions, VerifiedPath, anchor_from_trusted_cert};
+use webpki::{EndEntityCert, ExtendedKeyUsageValidator, RevocationOptions, VerifiedPath, anchor_from_trusted_cert};
 use x509_parser::prelude::{FromDer as _, X509Certificate, X509Version};
+
+use crate::trust::{certificate, may_certify, path_length};
 
 /// Most characters of a subject in a message.
 const LONGEST_TEXT: usize = 256;
@@ -19,6 +21,8 @@ pub struct TrustAnchors {
     anchors: Vec<TrustAnchor<'static>>,
     /// First and last second of each, since 1970.
     validities: Vec<(i64, i64)>,
+    /// Most authorities below each.
+    path_lengths: Vec<Option<usize>>,
 }
 
 /// Reason why a certificate is no trust anchor.
@@ -58,7 +62,7 @@ impl TrustAnchors {
             .basic_constraints()
             .map_err(|error| unreadable(format!("basic constraints cannot be read: {error}")))?;
         let is_authority = match constraints {
-            Some(constraints) => constraints.value.ca,
+            Some(_) => may_certify(&certificate),
             None => certificate.version() != X509Version::V3,
         };
         if !is_authority {
@@ -71,6 +75,7 @@ impl TrustAnchors {
             .to_owned();
         let validity = certificate.validity();
         self.anchors.push(anchor);
+        self.path_lengths.push(path_length(&certificate));
         self.validities
             .push((validity.not_before.timestamp(), validity.not_after.timestamp()));
         Ok(())
@@ -89,6 +94,7 @@ impl TrustAnchors {
     }
 
     /// Verifies that a certificate leads to one of them that is within its dates, by those between.
+    /// webpki asks neither for the key usage of authorities nor for an anchor's path length.
     ///
     /// # Errors
     /// The reason why it does not.
@@ -98,16 +104,26 @@ impl TrustAnchors {
         algorithms: &[&dyn SignatureVerificationAlgorithm],
         between: &[CertificateDer<'_>],
         now: UnixTime,
-        usage: KeyUsage,
+        usage: impl ExtendedKeyUsageValidator,
         revocation: Option<RevocationOptions<'_>>,
     ) -> Result<(), Untrusted> {
         let is_outside = Cell::new(false);
-        let is_current = |path: &VerifiedPath<'_>| match self.is_current(path.anchor(), now) {
-            true => Ok(()),
-            // Another path may lead to another root: the search goes on.
-            false => {
-                is_outside.set(true);
-                Err(webpki::Error::UnknownIssuer)
+        // Another path may lead to another root: the search goes on after an error.
+        let is_permitted = |path: &VerifiedPath<'_>| {
+            let mut between = path.intermediate_certificates();
+            if !between.all(|one| certificate(&one.der()).is_some_and(|one| may_certify(&one))) {
+                return Err(webpki::Error::EndEntityUsedAsCa);
+            }
+            let length = path.intermediate_certificates().count();
+            match self.of(path.anchor(), now) {
+                None => {
+                    is_outside.set(true);
+                    Err(webpki::Error::UnknownIssuer)
+                }
+                Some(longest) if longest.is_some_and(|longest| longest < length) => {
+                    Err(webpki::Error::PathLenConstraintViolated)
+                }
+                Some(_) => Ok(()),
             }
         };
         let path = leaf.verify_for_usage(
@@ -117,7 +133,7 @@ impl TrustAnchors {
             now,
             usage,
             revocation,
-            Some(&is_current),
+            Some(&is_permitted),
         );
         path.map(drop).map_err(|error| match error {
             webpki::Error::UnknownIssuer if is_outside.get() => Untrusted::RootOutsideDates,
@@ -125,16 +141,20 @@ impl TrustAnchors {
         })
     }
 
+    /// Path length of an anchor that is within its dates; none where it is not.
+    ///
     /// A root that is renewed has one name and key in several certificates.
-    fn is_current(&self, anchor: &TrustAnchor<'_>, now: UnixTime) -> bool {
+    fn of(&self, anchor: &TrustAnchor<'_>, now: UnixTime) -> Option<Option<usize>> {
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        self.anchors
-            .iter()
-            .zip(&self.validities)
-            .any(|(known, &(begins, ends))| {
-                known.subject == anchor.subject
-                    && known.subject_public_key_info == anchor.subject_public_key_info
-                    && (begins..=ends).contains(&now)
-            })
+        let all = self.anchors.iter().zip(&self.validities).zip(&self.path_lengths);
+        let current = all.filter(|((known, (begins, ends)), _)| {
+            known.subject == anchor.subject
+                && known.subject_public_key_info == anchor.subject_public_key_info
+                && (*begins..=*ends).contains(&now)
+        });
+        // The least strict of several: each of them is trusted.
+        current
+            .map(|(_, length)| *length)
+            .max_by_key(|length| length.unwrap_or(usize::MAX))
     }
 }

@@ -209,7 +209,7 @@ pub enum Error {
     #[error("the key is that of certificate {0}, which has another name: ask for a new one")]
     KeyOfAnother(Serial),
     /// A name had as many new certificates in place of older ones as it may have in a day.
-    #[error("{name} had {most} updates within a day: try again tomorrow")]
+    #[error("{name} had {most} certificates within a day: try again tomorrow")]
     TooManyUpdates {
         /// Name of the certificates.
         name: String,

@@ -8,8 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, Access, Readers};
-use crate::trust::{Signed, signed_by};
-use crate::{Algorithm, Certificate, Error, ForeignCertificate, Issued, Name, Overwrite, PrivateKey};
+use crate::trust::chain_to;
+use crate::{
+    Algorithm, Certificate, Error, ForeignCertificate, Issued, LARGEST_LISTS, Name, Overwrite, PrivateKey,
+    RevocationList,
+};
 
 /// Most octets of a file of certificates.
 const LARGEST: u64 = 1024 * 1024;
@@ -58,6 +61,17 @@ impl<'a> Holder<'a> {
     /// The file of the trust anchors.
     pub fn root_path(&self) -> PathBuf {
         self.dir.join("ca.crt.pem")
+    }
+
+    /// The revocation lists next to the certificate, those signed last first; none where there is
+    /// no file of them.
+    pub fn lists(&self) -> Result<Vec<RevocationList>, Error> {
+        let path = self.dir.join("ca.crl.pem");
+        let unusable = |why: String| Error::file("use", &path)(std::io::Error::other(why));
+        match files::read(&path, LARGEST_LISTS)? {
+            Some(text) => RevocationList::read(&text).map_err(unusable),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns the certificate in place; none if there is none. A change that a crash cut short is
@@ -184,11 +198,11 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// Holds where the signatures of a chain, leaf first, lead to this root.
+/// Holds where a chain, leaf first, leads to this root.
 fn is_above(root: &Certificate, chain: &[Certificate]) -> bool {
-    let above = chain.iter().skip(1).chain([root]);
-    let has_signed = |(below, above): (&Certificate, &Certificate)| signed_by(below.der(), above.der()) == Signed::Yes;
-    chain.iter().zip(above).all(has_signed)
+    let chain: Vec<&[u8]> = chain.iter().map(Certificate::der).collect();
+    let between = chain.split_first();
+    between.is_some_and(|(leaf, between)| chain_to(leaf, between, &[root.der()]).is_some())
 }
 
 /// All certificates of a PEM text; at least one.

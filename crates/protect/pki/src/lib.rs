@@ -25,6 +25,7 @@ mod profile;
 mod records;
 mod request;
 mod revocation_list;
+mod secret_file;
 mod secrets;
 mod serial;
 mod token;
@@ -49,10 +50,11 @@ pub use profile::Profile;
 pub use records::{Entry, Origin, Phase, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use revocation_list::{CLOCKS_DIFFER, RevocationList};
+pub use secret_file::SecretFile;
 pub use secrets::Secrets;
 pub use serial::Serial;
 pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};
-pub use trust::{ForeignCertificate, Signed, chain_to, signed_by};
+pub use trust::{ForeignCertificate, NoChain, Signed, chain_to, signed_by, trusted_chain};
 
 /// Writes a world-readable file, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {

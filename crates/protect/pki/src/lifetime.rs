@@ -52,6 +52,8 @@ pub fn no_current_root(roots: &[(SystemTime, SystemTime)], now: SystemTime) -> O
 pub enum Lifetime {
     /// This many days from the issuance on, beginning five minutes before it.
     Days(u32),
+    /// The same for a time of any length.
+    For(Duration),
     /// Exactly between two moments, whole seconds; a past certificate for a test is made so.
     Between {
         /// First second of validity.
@@ -73,10 +75,11 @@ impl Lifetime {
     pub(crate) fn at(self, now: SystemTime) -> Result<Validity, Error> {
         let (not_before, not_after) = match self {
             Self::Days(0) => return Err(Error::Lifetime("0 days".to_owned())),
-            Self::Days(days) => (
+            Self::Days(days) => return Self::For(DAY * days).at(now),
+            Self::For(time) => (
                 now - BACKDATE,
-                now.checked_add(DAY * days)
-                    .ok_or_else(|| Error::Lifetime(format!("{days} days are too many")))?,
+                now.checked_add(time)
+                    .ok_or_else(|| Error::Lifetime(format!("{} days are too many", time.as_secs() / DAY.as_secs())))?,
             ),
             Self::Between { not_before, not_after } => (not_before, not_after),
         };

@@ -34,6 +34,7 @@ const CERTIFICATES: &str = "certificate CROSS JOIN certificate_der ON certificat
 
 const UPDATES: &str =
     "SELECT count(*) FROM certificate WHERE name = ?1 AND replaces IS NOT NULL AND created > ?2 AND created <= ?3";
+const ISSUED: &str = "SELECT count(*) FROM certificate WHERE name = ?1 AND created > ?2 AND created <= ?3";
 const REVOKED: &str = "SELECT serial, revoked, reason FROM certificate WHERE issuer = ?1 AND revoked IS NOT NULL AND ends > ?2 ORDER BY revoked, serial";
 
 /// Revocation lists that are kept of each issuer.
@@ -152,6 +153,13 @@ impl Records {
     pub(crate) fn updates(&self, name: &str, since: OffsetDateTime, until: OffsetDateTime) -> Result<u64, Error> {
         let values = params![name, since.unix_timestamp(), until.unix_timestamp()];
         let number: i64 = self.connection.query_row(UPDATES, values, |row| row.get(0))?;
+        Ok(u64::try_from(number).unwrap_or_default())
+    }
+
+    /// Number of certificates of a name that were made after `since`.
+    pub(crate) fn issued(&self, name: &str, since: OffsetDateTime, until: OffsetDateTime) -> Result<u64, Error> {
+        let values = params![name, since.unix_timestamp(), until.unix_timestamp()];
+        let number: i64 = self.connection.query_row(ISSUED, values, |row| row.get(0))?;
         Ok(u64::try_from(number).unwrap_or_default())
     }
 

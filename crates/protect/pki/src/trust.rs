@@ -1,20 +1,27 @@
 //! Signatures on certificates and revocation lists, by their DER: of any authority, not of ours
 //! alone.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use pkcs8::ObjectIdentifier;
+use rustls_pki_types::{CertificateDer, UnixTime};
+use webpki::{
+    ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, ExtendedKeyUsageValidator,
+    KeyPurposeIdIter, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
+};
 use x509_parser::oid_registry::OID_X509_SERIALNUMBER;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
-use crate::Error;
 use crate::algorithm::oid;
+use crate::{Error, RevocationList, TrustAnchors, Untrusted};
 
 /// PKCS #1 (RFC 8017, appendix C).
 const RSA: &str = "1.2.840.113549.1.1.1";
 const SECP521R1: &str = "1.3.132.0.35";
+/// Most common names and serial number attributes of one subject. Each is looked up.
+const MOST_NAMES: usize = 8;
 
 /// Result of verifying a certificate's signature on something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +42,6 @@ pub struct ForeignCertificate {
     pub(crate) names: Vec<String>,
     is_authority: bool,
     signs: bool,
-    not_before: SystemTime,
-    not_after: SystemTime,
 }
 
 impl ForeignCertificate {
@@ -48,22 +53,23 @@ impl ForeignCertificate {
         };
         let parsed = certificate(der).ok_or_else(|| refuse("it cannot be read"))?;
         let subject = parsed.subject();
-        let names = subject
+        let mut names: Vec<String> = subject
             .iter_common_name()
             .chain(subject.iter_by_oid(&OID_X509_SERIALNUMBER))
+            .take(MOST_NAMES + 1)
             .filter_map(|name| name.as_str().ok())
             .map(str::to_owned)
             .collect();
+        if names.len() > MOST_NAMES {
+            return Err(refuse("its subject has too many names"));
+        }
+        names.sort();
+        names.dedup();
         let usage = parsed.key_usage().map_err(|_| refuse("its key usage cannot be read"))?;
-        let moment = |time: x509_parser::time::ASN1Time| {
-            SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or_default())
-        };
         Ok(Self {
             names,
-            is_authority: parsed.is_ca(),
+            is_authority: may_certify(&parsed),
             signs: usage.is_none_or(|usage| usage.value.digital_signature()),
-            not_before: moment(parsed.validity().not_before),
-            not_after: moment(parsed.validity().not_after),
             der: der.to_vec(),
         })
     }
@@ -93,7 +99,7 @@ impl ForeignCertificate {
         &self.der
     }
 
-    /// Returns true if it may sign certificates, by its basic constraints.
+    /// Returns true if it may sign certificates, by its basic constraints and its key usage.
     #[must_use]
     pub fn is_authority(&self) -> bool {
         self.is_authority
@@ -110,24 +116,20 @@ impl ForeignCertificate {
         self.signs && verified(own.public_key(), &algorithm, message, signature) == Signed::Yes
     }
 
-    /// Returns true if `root` stands above it, through authorities of those at hand, all valid at
-    /// `now`.
+    /// Returns true if `root` stands above it at `now`, through authorities of those at hand, by
+    /// the rules of [`trusted_chain`].
     #[must_use]
     pub fn leads_to(&self, root: &Self, at_hand: &[Self], now: SystemTime) -> bool {
-        let is_valid = |one: &Self| one.not_before <= now && now <= one.not_after;
-        is_valid(root) && is_valid(self) && self.has_chain(root, at_hand.iter().filter(|one| is_valid(one)))
+        let at_hand: Vec<_> = at_hand.iter().map(Self::der).collect();
+        trusted_chain(&self.der, &at_hand, &[&root.der], &[], now).is_ok()
     }
 
     /// Returns true if `root` stands above it, through authorities of those at hand, whatever their
     /// dates.
     #[must_use]
     pub fn is_below(&self, root: &Self, at_hand: &[Self]) -> bool {
-        self.has_chain(root, at_hand.iter())
-    }
-
-    fn has_chain<'a>(&self, root: &Self, at_hand: impl Iterator<Item = &'a Self>) -> bool {
-        let authorities: Vec<_> = at_hand.filter(|one| one.is_authority).map(Self::der).collect();
-        root.is_authority && chain_to(&self.der, &authorities, &[&root.der]).is_some()
+        let at_hand: Vec<_> = at_hand.iter().map(Self::der).collect();
+        chain_to(&self.der, &at_hand, &[&root.der]).is_some()
     }
 }
 
@@ -139,6 +141,10 @@ pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
     let (Some(subject), Some(issuer)) = (certificate(subject), certificate(issuer)) else {
         return Signed::No;
     };
+    has_signed(&subject, &issuer)
+}
+
+fn has_signed(subject: &X509Certificate<'_>, issuer: &X509Certificate<'_>) -> Signed {
     // Algorithms inside and outside of the signed part are the same (RFC 5280, section 4.1.1.2).
     let is_said = subject.signature_algorithm == subject.tbs_certificate.signature;
     if !is_said || subject.issuer().as_raw() != issuer.subject().as_raw() {
@@ -157,30 +163,156 @@ pub(crate) fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
     Some(parsed)
 }
 
+/// Returns true if a certificate is one of an authority whose key may sign certificates (RFC 5280,
+/// section 6.1.4, k and n).
+pub(crate) fn may_certify(certificate: &X509Certificate<'_>) -> bool {
+    let usage = certificate.key_usage();
+    certificate.is_ca() && usage.is_ok_and(|usage| usage.is_none_or(|usage| usage.value.key_cert_sign()))
+}
+
+/// Authorities that may stand below this one; none where there is no limit.
+pub(crate) fn path_length(certificate: &X509Certificate<'_>) -> Option<usize> {
+    let constraints = certificate.basic_constraints().ok()??.value;
+    constraints
+        .path_len_constraint
+        .and_then(|length| usize::try_from(length).ok())
+}
+
 /// The shortest chain from a certificate to one of these roots, as places in `authorities`, all
 /// DER. Several may have signed it: an authority that is renewed or cross-signed has one name and
 /// key in several certificates.
+///
+/// Dates, names and extensions are not judged: [`trusted_chain`] does that.
 #[must_use]
 pub fn chain_to(leaf: &[u8], authorities: &[&[u8]], roots: &[&[u8]]) -> Option<Vec<usize>> {
-    /// Certificates of a chain, and authorities that are tried: more are made nowhere in the field.
+    /// Certificates of a chain, authorities that are tried, and signatures that are verified: more
+    /// are made nowhere in the field.
     const DEEPEST: usize = 4;
     const MOST: usize = 32;
-    let mut untried: Vec<usize> = (0..authorities.len().min(MOST)).collect();
-    let mut chains = vec![Vec::new()];
-    for _ in 0..DEEPEST {
+    const SIGNATURES: usize = 64;
+    let leaf = certificate(leaf)?;
+    let all: Vec<_> = authorities.iter().take(MOST).map(|der| certificate(der)).collect();
+    let roots: Vec<_> = roots.iter().filter_map(|der| certificate(der)).collect();
+    let mut left = SIGNATURES;
+    let mut is_above = |above: &X509Certificate<'_>, below: &X509Certificate<'_>, between: usize| {
+        let between = between + usize::from(leaf.is_ca());
+        if !may_certify(above)
+            || path_length(above).is_some_and(|longest| longest < between)
+            || below.issuer().as_raw() != above.subject().as_raw()
+            || left == 0
+        {
+            return false;
+        }
+        left -= 1;
+        has_signed(below, above) == Signed::Yes
+    };
+    let mut untried: Vec<usize> = (0..all.len()).collect();
+    let mut chains: Vec<Vec<usize>> = vec![Vec::new()];
+    for between in 0..DEEPEST {
         let mut longer = Vec::new();
         for chain in chains {
-            let last = chain.last().map_or(leaf, |&above| authorities[above]);
-            let has_signed = |above: &[u8]| signed_by(last, above) == Signed::Yes;
-            if roots.iter().any(|root| has_signed(root)) {
+            let last = chain.last().map_or(Some(&leaf), |&above| all[above].as_ref());
+            let Some(last) = last else { continue };
+            if roots.iter().any(|root| is_above(root, last, between)) {
                 return Some(chain);
             }
-            let signers = untried.extract_if(.., |above| has_signed(authorities[*above]));
+            let signers = untried.extract_if(.., |above| {
+                let above = all[*above].as_ref();
+                above.is_some_and(|above| is_above(above, last, between))
+            });
             longer.extend(signers.map(|above| [&chain[..], &[above]].concat()));
         }
         chains = longer;
     }
     None
+}
+
+/// Reason why a certificate leads to no root that is trusted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoChain {
+    /// No valid certificates lead there.
+    #[error("it leads to no root that is trusted")]
+    Unknown,
+    /// It, or an authority above it, was revoked.
+    #[error("it, or an authority above it, was revoked")]
+    Revoked,
+    /// A rule of RFC 5280, section 6.1, is broken on the way.
+    #[error("{0}")]
+    Refused(webpki::Error),
+}
+
+impl From<Untrusted> for NoChain {
+    fn from(untrusted: Untrusted) -> Self {
+        match untrusted {
+            Untrusted::RootOutsideDates | Untrusted::Path(webpki::Error::UnknownIssuer) => Self::Unknown,
+            Untrusted::Path(webpki::Error::CertRevoked) => Self::Revoked,
+            Untrusted::Path(error) => Self::Refused(error),
+        }
+    }
+}
+
+/// Any purpose, and none: a vendor's certificates are for whatever it says.
+struct AnyPurpose;
+
+impl ExtendedKeyUsageValidator for AnyPurpose {
+    fn validate(&self, _: KeyPurposeIdIter<'_, '_>) -> Result<(), webpki::Error> {
+        Ok(())
+    }
+}
+
+/// The chain from a certificate to one of these roots as places in `at_hand`, all DER, by the rules
+/// of RFC 5280, section 6.1: dates, path lengths, key usage, names, critical extensions. Revocation
+/// lists are obeyed, also after they were due to be replaced; those signed last come first.
+///
+/// Any purpose of the certificates' keys is accepted, and signatures of RSA and P-521 too.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn trusted_chain(
+    leaf: &[u8],
+    at_hand: &[&[u8]],
+    roots: &[&[u8]],
+    lists: &[RevocationList],
+    now: SystemTime,
+) -> Result<Vec<usize>, NoChain> {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let is_current = |der: &[u8]| {
+        certificate(der).is_some_and(|one| {
+            let validity = one.validity();
+            (validity.not_before.timestamp()..=validity.not_after.timestamp()).contains(&seconds)
+        })
+    };
+    let current = |ders: &[&[u8]]| -> Vec<usize> { (0..ders.len()).filter(|&at| is_current(ders[at])).collect() };
+    let (places, current_roots) = (current(at_hand), current(roots));
+    let authorities: Vec<&[u8]> = places.iter().map(|&at| at_hand[at]).collect();
+    let roots: Vec<&[u8]> = current_roots.iter().map(|&at| roots[at]).collect();
+    let found = chain_to(leaf, &authorities, &roots).ok_or(NoChain::Unknown)?;
+    let between: Vec<_> = found.iter().map(|&at| CertificateDer::from(authorities[at])).collect();
+    let mut anchors = TrustAnchors::default();
+    for root in roots {
+        // One that is no anchor is trusted for nothing.
+        drop(anchors.add(root));
+    }
+    let leaf = CertificateDer::from(leaf);
+    let leaf = EndEntityCert::try_from(&leaf).map_err(NoChain::Refused)?;
+    let lists: Vec<&CertRevocationList<'_>> = lists.iter().map(|list| &**list.verifiable()).collect();
+    let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|builder| {
+        builder
+            .with_depth(RevocationCheckDepth::Chain)
+            .with_status_policy(UnknownStatusPolicy::Allow)
+            .with_expiration_policy(ExpirationPolicy::Ignore)
+            .build()
+    });
+    let time = UnixTime::since_unix_epoch(since);
+    anchors.verify(&leaf, ALL_VERIFICATION_ALGS, &between, time, AnyPurpose, revocation)?;
+    Ok(found.into_iter().map(|at| places[at]).collect())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Number of signatures that this thread has verified.
+    pub(crate) static VERIFIED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 pub(crate) fn verified(
@@ -192,6 +324,8 @@ pub(crate) fn verified(
     let Some(scheme) = scheme(key, named) else {
         return Signed::Unknown;
     };
+    #[cfg(test)]
+    VERIFIED.set(VERIFIED.get() + 1);
     let key = UnparsedPublicKey::new(scheme, &key.subject_public_key.data);
     match key.verify(message, value) {
         Ok(()) => Signed::Yes,

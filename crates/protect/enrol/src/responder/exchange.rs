@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_pki::{Authority, Certificate, Error as Refused, Invitation, Issued, PublicKey, Reason};
+use bartizan_pki::{Authority, Certificate, Error as Refused, Invitation, Issued, PublicKey};
 
 use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed, general};
 use crate::body::{self, Confirmation, kind};
@@ -185,7 +185,7 @@ impl Responder {
             ..event.clone()
         };
         if !accepted {
-            authority.revoke_on_request(waiting.serial, Reason::CessationOfOperation, now)?;
+            authority.revoke_refused(waiting.serial, now)?;
             event.refused = Some((
                 Failure::BadRequest,
                 "its receiver does not accept the certificate, which is revoked".to_owned(),
@@ -212,7 +212,7 @@ fn certified(
     let issued = issue(authority, message, sender, &request, now)?;
     let initial = sender.invitation().is_some();
     let certificate = issued.certificate.der().to_vec();
-    let above = issued.between.iter().map(|above| above.der().to_vec()).collect();
+    let mut above: Vec<_> = issued.between.iter().map(|above| above.der().to_vec()).collect();
     // A requester that enrols first knows no root; one that has a root learns of one that takes its
     // place.
     let roots = if initial || authority.has_succession() {
@@ -221,6 +221,11 @@ fn certified(
         Vec::new()
     };
     let roots: Vec<&[u8]> = roots.iter().map(Certificate::der).collect();
+    if !initial {
+        // By these it verifies a root that it does not hold.
+        let across = authority.cross_certificates().map_err(|error| Refusal::ours(&error))?;
+        above.extend(across.iter().map(|across| across.der().to_vec()));
+    }
     Ok(Outcome {
         kind: answer,
         body: body::certificate_answer(request.id, &Status::accepted(), Some(&certificate), &roots)?,

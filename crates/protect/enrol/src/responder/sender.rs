@@ -11,6 +11,9 @@ use crate::message::Message;
 use crate::oid;
 use crate::protection::{KeyedMac, Mismatch, PasswordMac};
 
+/// Most certificates of authorities that are read of those sent with a message.
+const MOST_AUTHORITIES: usize = 32;
+
 /// A sender that has proved who it is.
 #[derive(Debug)]
 pub(super) enum Sender<'a> {
@@ -128,17 +131,10 @@ impl<'a> Sender<'a> {
                 "who signed has a certificate of another authority, and no open invitation is for it",
             )
         };
-        let certificates: Vec<ForeignCertificate> = message
-            .certificates
-            .iter()
-            .filter_map(|der| ForeignCertificate::from_der(der).ok())
-            .collect();
-        let shown = certificates
-            .first()
-            .filter(|shown| message.certificates.first().is_some_and(|first| first == shown.der()))
-            .ok_or_else(refuse)?;
-        let invitation = authority
-            .invitation_of_vendor(shown, &certificates, now)?
+        // Before others of them are read: a message that nothing signs costs one verification.
+        let shown = message.certificates.first();
+        let shown = shown
+            .and_then(|der| ForeignCertificate::from_der(der).ok())
             .ok_or_else(refuse)?;
         let algorithm = message.header.protection.as_deref().unwrap_or_default();
         if !shown.has_signed(algorithm, &message.protected, value) {
@@ -147,6 +143,13 @@ impl<'a> Sender<'a> {
                 "the signature does not verify by the certificate sent with it, or its kind is not accepted",
             ));
         }
+        let others = message.certificates.iter().skip(1).take(MOST_AUTHORITIES);
+        let at_hand: Vec<_> = others
+            .filter_map(|der| ForeignCertificate::from_der(der).ok())
+            .collect();
+        let invitation = authority
+            .invitation_of_vendor(&shown, &at_hand, now)?
+            .ok_or_else(refuse)?;
         Ok(Self::Vendor(invitation))
     }
 

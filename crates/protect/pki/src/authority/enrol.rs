@@ -224,16 +224,22 @@ impl Authority {
         }
         // The newest of all names is taken.
         found.sort_by_key(|stored| stored.created);
+        // A chain is searched once for each root.
+        let mut judged: Vec<(Vec<u8>, bool)> = Vec::new();
         for stored in found.into_iter().rev() {
             let invitation = Invitation::from_stored(stored);
-            let Some((_, root)) = &invitation.stored.vendor else {
+            let Some((_, root)) = invitation.stored.vendor.as_ref().filter(|_| invitation.is_open_at(now)) else {
                 continue;
             };
-            if invitation.is_open_at(now)
-                && ForeignCertificate::from_der(root).is_ok_and(|root| shown.leads_to(&root, at_hand, now))
-            {
+            let known = judged.iter().find(|(known, _)| known == root);
+            let leads = known.map_or_else(
+                || ForeignCertificate::from_der(root).is_ok_and(|root| shown.leads_to(&root, at_hand, now)),
+                |(_, leads)| *leads,
+            );
+            if leads {
                 return Ok(Some(invitation));
             }
+            judged.push((root.clone(), leads));
         }
         Ok(None)
     }
@@ -312,19 +318,13 @@ impl Authority {
         if old.certificate.algorithm().is_quantum_safe() {
             self.require_quantum_safe(key)?;
         }
-        let days = old
-            .certificate
-            .not_after()
-            .duration_since(old.created.into())
-            .unwrap_or(DAY)
-            .as_secs()
-            .div_ceil(DAY.as_secs());
+        let lasted = old.certificate.not_after().duration_since(old.created.into());
         let granted = Granted {
             name: old.name.clone(),
             names: all(old.certificate.names().iter().map(String::as_str))?,
             functions: all(old.certificate.functions().iter().map(String::as_str))?,
             profile: old.certificate.profile(),
-            days: u32::try_from(days).unwrap_or(u32::MAX),
+            lifetime: Lifetime::For(lasted.unwrap_or(DAY)),
             long_life: true,
         };
         let order = Order {
@@ -369,7 +369,7 @@ struct Granted {
     names: Vec<AlternativeName>,
     functions: Vec<NfType>,
     profile: Profile,
-    days: u32,
+    lifetime: Lifetime,
     long_life: bool,
 }
 
@@ -380,7 +380,7 @@ impl Granted {
             names: all(stored.names.lines())?,
             functions: all(stored.functions.lines())?,
             profile: stored.profile.parse()?,
-            days: stored.days,
+            lifetime: Lifetime::Days(stored.days),
             long_life: stored.long_life,
         })
     }
@@ -392,7 +392,7 @@ impl Granted {
             functions: &self.functions,
             profile: self.profile,
             key,
-            lifetime: Lifetime::Days(self.days),
+            lifetime: self.lifetime,
             long_life: self.long_life,
             origin: Origin::Request,
             carries_key: false,

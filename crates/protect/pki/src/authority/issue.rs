@@ -1,6 +1,6 @@
 //! Issuing a network function's or an IPsec endpoint's certificate with a key made here.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rcgen::Issuer;
 
@@ -14,6 +14,7 @@ use crate::{
     profile,
 };
 
+const DAY: Duration = Duration::from_secs(86_400);
 /// Most subject alternative names one certificate may carry.
 const MOST_NAMES: usize = 100;
 
@@ -119,6 +120,18 @@ impl Authority {
         Ok(self.issued(&entry, Some(key)))
     }
 
+    /// Refuses a name for which so many certificates were issued within a day.
+    pub fn require_fewer_a_day(&self, name: &Name, most: u64, now: SystemTime) -> Result<(), Error> {
+        let at = whole_seconds(now)?;
+        if self.records.issued(name.as_str(), at - DAY, at)? < most {
+            return Ok(());
+        }
+        Err(Error::TooManyUpdates {
+            name: name.as_str().to_owned(),
+            most,
+        })
+    }
+
     /// Issues a certificate with a fresh key and writes the files; a crash between is taken up by the next opening.
     pub fn issue_to(&mut self, leaf: &Leaf, destination: &Destination, now: SystemTime) -> Result<Issued, Error> {
         let key = self.fresh_key(leaf)?;
@@ -221,19 +234,14 @@ impl Authority {
     }
 
     /// Refuses a key that was revoked, or that is certified under another name: a recorded request
-    /// for it may come from an attacker. Cessation of operation, which is recorded when a receiver
-    /// refuses its certificate, does not count against the key; neither does a certificate that
-    /// another one for the same key has superseded.
+    /// for it may come from an attacker. A certificate that its receiver refused, or that another one
+    /// for the same key has superseded, does not count against the key.
     fn require_free_key(&self, order: &Order<'_>) -> Result<(), Error> {
         let known = self.records.by_key(order.key)?;
         let in_use = known.iter().any(|entry| entry.state == State::Issued);
         for entry in &known {
-            let says_nothing = match entry.reason {
-                Some(Reason::CessationOfOperation) => true,
-                Some(Reason::Superseded) => in_use,
-                _ => false,
-            };
-            if entry.state == State::Revoked && !says_nothing {
+            let is_superseded = in_use && entry.reason == Some(Reason::Superseded);
+            if entry.state == State::Revoked && !is_superseded {
                 return Err(Error::RevokedKey(entry.serial));
             }
             if entry.role != Role::NetworkFunction || entry.name != order.name {

@@ -44,25 +44,48 @@ impl Authority {
                 entries.push(entry);
             }
         }
-        self.revoke_entries(entries, reason, Listed::Now, now)
+        self.revoke_entries(entries, State::Revoked, reason, Listed::Now, now)
     }
 
     /// Revokes a certificate as its holder asked for. The list follows within a minute: a requester
     /// does not cause one list per request.
     pub fn revoke_on_request(&mut self, serial: Serial, reason: Reason, now: SystemTime) -> Result<(), Error> {
+        self.end(serial, State::Revoked, reason, now)
+    }
+
+    /// Revokes a certificate that its receiver does not accept. Its key may be certified again.
+    pub fn revoke_refused(&mut self, serial: Serial, now: SystemTime) -> Result<(), Error> {
+        self.end(serial, State::Abandoned, Reason::CessationOfOperation, now)
+    }
+
+    fn end(&mut self, serial: Serial, state: State, reason: Reason, now: SystemTime) -> Result<(), Error> {
         let entry = self.records.by_serial(serial)?;
         let entry = entry.ok_or_else(|| Error::UnknownCertificate(serial.to_string()))?;
-        self.revoke_entries(vec![entry], reason, Listed::WithinPause, now)?;
+        self.revoke_entries(vec![entry], state, reason, Listed::WithinPause, now)?;
         Ok(())
     }
 
+    /// Number of certificates that this one has issued, and that are valid but for it.
+    pub fn valid_below(&self, issuer: Serial, now: SystemTime) -> Result<usize, Error> {
+        if self.own.iter().all(|own| own.entry.serial != issuer) {
+            return Ok(0);
+        }
+        let all = self.records.in_order()?;
+        let below = all
+            .iter()
+            .filter(|entry| entry.issuer == issuer && entry.serial != issuer);
+        Ok(below.filter(|entry| entry.is_valid_at(now)).count())
+    }
+
     pub(super) fn revoke_entry(&mut self, entry: Entry, reason: Reason, now: SystemTime) -> Result<(), Error> {
-        self.revoke_entries(vec![entry], reason, Listed::Now, now).map(drop)
+        self.revoke_entries(vec![entry], State::Revoked, reason, Listed::Now, now)
+            .map(drop)
     }
 
     fn revoke_entries(
         &mut self,
         mut entries: Vec<Entry>,
+        state: State,
         reason: Reason,
         listed: Listed,
         now: SystemTime,
@@ -79,7 +102,7 @@ impl Authority {
                     reason: "a root is not revoked by itself; take it out of the relying parties' trust instead",
                 });
             }
-            entry.state = State::Revoked;
+            entry.state = state;
             entry.revoked = Some(at);
             entry.reason = Some(reason);
             entry.destination = None;

@@ -7,20 +7,19 @@
 
 use rcgen::Issuer;
 
+use super::Authority;
 use super::init::{self, Made};
-use super::{Authority, key};
 use crate::lifetime::{Validity, whole_seconds};
 use crate::records::Role;
-use crate::{Certificate, Error, Serial, TokenFault, profile};
+use crate::{Certificate, Error, Serial, profile};
 
 /// A root that takes another's place.
 #[derive(Debug, Clone)]
 pub struct RootUpdate {
     /// The root (newWithNew).
     pub root: Certificate,
-    /// Its key, signed by the root of before (newWithOld). None where that root's key was elsewhere
-    /// when the next root was published, or that root has no intermediate and so may have no
-    /// authority below it (path length 0).
+    /// Its key, signed by the root of before (newWithOld). None where that root has ended, or has no
+    /// intermediate and so may have no authority below it (path length 0).
     pub by_old: Option<Certificate>,
 }
 
@@ -44,16 +43,24 @@ impl Authority {
         }))
     }
 
-    /// The next root's name and key, signed by the root that signs now, where that root's key is at
-    /// hand. It ends with the first of the two.
+    /// Names and keys of the roots that relying parties are given, each signed by the root of before
+    /// (newWithOld).
+    pub fn cross_certificates(&self) -> Result<Vec<Certificate>, Error> {
+        let mut found = Vec::new();
+        for root in self.roots() {
+            if let Some(serial) = root.serial() {
+                found.extend(self.records.new_with_old(serial)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The next root's name and key, signed by the root that signs now. It ends with the first of
+    /// the two.
     pub(super) fn new_with_old(&self, next: &Made) -> Result<Option<(Serial, Certificate)>, Error> {
         if self.intermediate.is_none() {
             return Ok(None);
         }
-        let old = match self.root_key() {
-            Err(error) if is_out_of_reach(&error) => return Ok(None),
-            key => key?,
-        };
         let root = &next.entry.certificate;
         let validity = Validity {
             not_before: whole_seconds(root.not_before())?,
@@ -62,6 +69,7 @@ impl Authority {
         if validity.not_after <= validity.not_before {
             return Ok(None);
         }
+        let old = self.root_key()?;
         let serial = Serial::random()?;
         let key = next.key.public_key();
         let name = init::own_name("root", &next.key);
@@ -73,11 +81,4 @@ impl Authority {
         })?;
         Ok(Some((serial, Certificate::from_der(certificate.der(), "newWithOld")?)))
     }
-}
-
-/// Returns true if nothing of the key can be used here: its file, its token or the token's module
-/// is elsewhere. A wrong secret is another matter.
-fn is_out_of_reach(error: &Error) -> bool {
-    let module = |fault: &TokenFault| matches!(fault, TokenFault::StaticBuild | TokenFault::Module { .. });
-    key::is_elsewhere(error) || matches!(error, Error::Token { fault, .. } if module(fault))
 }

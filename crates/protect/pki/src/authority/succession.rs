@@ -77,6 +77,10 @@ impl Authority {
             return Err(Error::Succession("a next root is published already: activate it"));
         }
         self.check_key(&self.root, &next)?;
+        if self.intermediate.is_some() {
+            // Those who renew take no root that the one of before has not signed.
+            self.root_key()?;
+        }
         let algorithm = next.algorithm.unwrap_or(self.root.certificate.algorithm());
         let stage = Layout::new(&self.layout.succession());
         let earlier = keys::clear(&stage, &next.key, None)?;
@@ -268,9 +272,16 @@ fn in_use_at(all: &[Entry], now: SystemTime, like: impl Fn(usize, &Entry) -> boo
         let by = |other: &Entry| other.state == State::Issued && (other.replaces == Some(entry.serial) || same(other));
         all[at + 1..].iter().any(by)
     };
+    // Relying parties judge the whole chain.
+    let own = all.iter().filter(|entry| entry.role != Role::NetworkFunction);
+    let revoked: Vec<_> = own.filter(|own| own.revoked.is_some()).map(|own| own.serial).collect();
     let in_use = all.iter().enumerate().filter(|(at, entry)| {
         let is_function = entry.role == Role::NetworkFunction && entry.certificate.profile() != Profile::Responder;
-        is_function && entry.is_valid_at(now) && like(*at, entry) && !replaced(*at, entry)
+        is_function
+            && !revoked.contains(&entry.issuer)
+            && entry.is_valid_at(now)
+            && like(*at, entry)
+            && !replaced(*at, entry)
     });
     let mut names: Vec<String> = in_use.map(|(_, entry)| entry.name.clone()).collect();
     names.sort();

@@ -142,7 +142,7 @@ pub enum State {
     Issued,
     /// Revoked by the operator.
     Revoked,
-    /// Its key was lost in a crash before it was delivered; revoked.
+    /// Its key was lost in a crash before it was delivered, or its receiver refused it; revoked.
     Abandoned,
 }
 

@@ -131,6 +131,106 @@ fn way_to_a_root_is_found_past_a_certificate_of_the_same_authority_that_leads_el
     assert!(foreign.leads_to(&read(old.der()), &at_hand, today) && foreign.leads_to(&read(new.der()), &at_hand, today));
 }
 
+/// Certificates of two authorities below each other and one below both: root, first, second, leaf.
+fn below_each_other(change: impl Fn(usize, &mut CertificateParams)) -> Vec<ForeignCertificate> {
+    let params = |at: usize| {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let name = format!("vendor {at}");
+        params.distinguished_name.push(DnType::CommonName, name);
+        if at < 3 {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        } else {
+            params.not_after = rcgen::date_time_ymd(9999, 12, 31);
+        }
+        change(at, &mut params);
+        params
+    };
+    let keys = [(); 4].map(|()| KeyPair::generate().unwrap());
+    let root = params(0).self_signed(&keys[0]).unwrap();
+    let below = (1..4).map(|at| {
+        let issuer = rcgen::Issuer::new(params(at - 1), &keys[at - 1]);
+        params(at).signed_by(&keys[at], &issuer).unwrap().der().to_vec()
+    });
+    let all = [root.der().to_vec()].into_iter().chain(below);
+    all.map(|der| ForeignCertificate::from_der(&der).unwrap()).collect()
+}
+
+/// Basic constraints were all that made an authority.
+#[test]
+fn a_chain_that_breaks_a_rule_of_rfc_5280_leads_nowhere() {
+    let leads = |change: &dyn Fn(usize, &mut CertificateParams)| {
+        let all = below_each_other(change);
+        all[3].leads_to(&all[0], &all[1..3], SystemTime::now())
+    };
+    let length = |at: usize, length: u8| {
+        move |place: usize, params: &mut CertificateParams| {
+            if place == at {
+                params.is_ca = IsCa::Ca(BasicConstraints::Constrained(length));
+            }
+        }
+    };
+    assert!(leads(&|_, _| {}));
+    assert!(leads(&length(0, 2)) && leads(&length(1, 1)) && leads(&length(2, 0)));
+    assert!(!leads(&length(0, 1)), "the root's path length");
+    assert!(!leads(&length(1, 0)), "an authority's path length");
+    for purpose in [
+        rcgen::KeyUsagePurpose::KeyCertSign,
+        rcgen::KeyUsagePurpose::DigitalSignature,
+    ] {
+        let signs = purpose == rcgen::KeyUsagePurpose::KeyCertSign;
+        for at in 0..3 {
+            let usage = |place: usize, params: &mut CertificateParams| {
+                if place == at {
+                    params.key_usages = vec![purpose];
+                }
+            };
+            assert_eq!(leads(&usage), signs, "key usage of {at}");
+        }
+    }
+    for at in 1..4 {
+        for critical in [false, true] {
+            let extension = |place: usize, params: &mut CertificateParams| {
+                if place == at {
+                    let mut extension = rcgen::CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99], vec![5, 0]);
+                    extension.set_criticality(critical);
+                    params.custom_extensions.push(extension);
+                }
+            };
+            assert_eq!(leads(&extension), !critical, "an unknown extension of {at}");
+        }
+    }
+    let named = |place: usize, params: &mut CertificateParams| {
+        if place == 3 {
+            params.subject_alt_names = vec![rcgen::SanType::DnsName("gnb.other".try_into().unwrap())];
+        }
+    };
+    assert!(leads(&named));
+    let constrained = |place: usize, params: &mut CertificateParams| {
+        named(place, params);
+        if place == 1 {
+            params.name_constraints = Some(rcgen::NameConstraints {
+                permitted_subtrees: vec![rcgen::GeneralSubtree::DnsName("vendor".to_owned())],
+                excluded_subtrees: Vec::new(),
+            });
+        }
+    };
+    assert!(!leads(&constrained));
+}
+
+/// Issuers of lists too.
+#[test]
+fn an_authority_below_one_that_may_have_none_below_it_is_no_issuer() {
+    for (length, is_below) in [(1, false), (2, true)] {
+        let all = below_each_other(|at, params| {
+            if at == 0 {
+                params.is_ca = IsCa::Ca(BasicConstraints::Constrained(length));
+            }
+        });
+        assert_eq!(all[2].is_below(&all[0], &all[1..2]), is_below);
+    }
+}
+
 /// Kinds of keys that operators' own authorities have, and this one does not.
 #[test]
 fn signatures_of_rsa_and_p_521_are_verified_too() {

@@ -169,9 +169,38 @@ fn a_key_that_was_revoked_is_certified_by_no_update_and_no_invitation() {
     // The holder of the old certificate goes on with another key, and so does one whose receiver
     // refused its certificate.
     let third = authority.update(old.serial, &other, now()).unwrap();
-    let serial = third.serial.to_string();
-    authority.revoke(&serial, Reason::CessationOfOperation, now()).unwrap();
+    authority.revoke_refused(third.serial, now()).unwrap();
     assert!(authority.update(old.serial, &other, now()).is_ok());
+}
+
+/// The reason of a unit that was taken out of service let its recorded request be answered again.
+#[test]
+fn no_reason_of_a_revocation_lets_the_key_be_certified_again() {
+    let (_dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    let old = authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).unwrap();
+    for reason in [Reason::Unspecified, Reason::CessationOfOperation, Reason::Superseded] {
+        let next = key(Algorithm::Ed25519);
+        let new = authority.update(old.serial(), &next, now()).unwrap();
+        authority.revoke(&new.serial().to_string(), reason, now()).unwrap();
+        let again = authority.update(old.serial(), &next, now());
+        assert!(matches!(again, Err(Error::RevokedKey(_))), "{reason}");
+    }
+}
+
+/// An update rounded up to whole days.
+#[test]
+fn an_update_is_valid_no_longer_than_what_it_replaces() {
+    let (_dir, mut authority) = authority(quick());
+    let hour = Duration::from_secs(3_600);
+    let old = leaf("gnb").lifetime(Lifetime::Between {
+        not_before: now() - hour,
+        not_after: now() + hour,
+    });
+    let old = authority.issue(&old, now()).unwrap();
+    let later = now() + hour / 2;
+    let new = authority.update(old.serial(), &key(Algorithm::Ed25519), later).unwrap();
+    assert_eq!(new.certificate().not_after(), later + hour);
 }
 
 /// The oldest open invitation was taken, used by a key that was lost, and the new one was of no use
@@ -202,6 +231,52 @@ fn who_is_invited_again_by_a_vendors_certificate_comes_by_the_newer_invitation()
         come(&mut authority, &another).unwrap().certificate.public_key(),
         &another
     );
+}
+
+/// One request with 8000 names and 15 authorities of one name kept the authority busy for minutes.
+#[test]
+fn certificates_that_a_sender_makes_cost_a_bounded_number_of_signatures() {
+    let (_vendors, vendor) = authority(InitOptions::new(Algorithm::EcdsaP256));
+    let by_vendor = Invite {
+        vendor: Some(Vendor {
+            root: ForeignCertificate::from_der(vendor.root().der()).unwrap(),
+            name: "SN-0815".to_owned(),
+        }),
+        ..invite("gnb")
+    };
+    let (_dir, mut authority) = authority(quick());
+    for _ in 0..3 {
+        authority.invite(&by_vendor, now()).unwrap();
+    }
+    let params = |names: &[&str]| {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        for (at, name) in names.iter().enumerate() {
+            let kind = match at {
+                0 => rcgen::DnType::CommonName,
+                _ => rcgen::DnType::CustomDnType(vec![2, 5, 4, 5]),
+            };
+            params.distinguished_name.push(kind, *name);
+        }
+        params
+    };
+    let mut above = params(&["X"]);
+    above.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let keys: Vec<_> = (0..40).map(|_| rcgen::KeyPair::generate().unwrap()).collect();
+    let read = |certificate: rcgen::Certificate| ForeignCertificate::from_der(certificate.der()).unwrap();
+    let issuer = |at: usize| rcgen::Issuer::new(above.clone(), &keys[at]);
+    // Every one of them has signed another of the same name.
+    let at_hand: Vec<_> = (0..39)
+        .flat_map(|at| [at, at + 1].map(|by| read(above.signed_by(&keys[at], &issuer(by)).unwrap())))
+        .collect();
+    let shown = params(&["SN-0815", "SN-0815"])
+        .signed_by(&keys[39], &issuer(0))
+        .unwrap();
+    let before = crate::trust::VERIFIED.get();
+    let found = authority.invitation_of_vendor(&read(shown), &at_hand, now()).unwrap();
+    assert!(found.is_none());
+    let verified = crate::trust::VERIFIED.get() - before;
+    assert!((1..=64).contains(&verified), "{verified}");
 }
 
 /// `ca invite` with a clock 30 days ahead closed all other invitations for good.
