@@ -99,10 +99,7 @@ mod as_root {
 
     #[test]
     fn files_belong_to_whom_the_flags_name_and_the_key_has_their_mode() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let place = Place::new();
         place.ca_works("init --dir ca --algorithm ml-dsa-65");
         let found = |file: &str| {

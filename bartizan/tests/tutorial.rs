@@ -6,7 +6,7 @@ mod as_root {
     use std::path::Path;
     use std::time::Duration;
 
-    use bartizan_host::{Facts, Program};
+    use bartizan_host::Program;
 
     /// Names of network namespaces are mounts: a mount namespace of its own, with its own directory
     /// for them, keeps them apart from those of other tests.
@@ -50,10 +50,7 @@ mod as_root {
 
     #[test]
     fn every_line_of_the_tutorial_works_and_shows_what_the_page_says() {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let steps = steps(include_str!("../../docs/tutorial.md"));
         assert!(steps.len() >= 10 && steps.iter().any(|step| step.shown.len() > 4));
         let directory = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Facts, LabRoot, Namespace, Process, Program};
+use bartizan_host::{LabRoot, Namespace, Process, Program};
 use bartizan_testing::Listening as _;
 use bartizan_testing::{Port, connect};
 use serde_json::Value;
@@ -281,10 +281,7 @@ impl Talkers {
     const SERVER: &str = "10.66.0.2:4433";
 
     pub(crate) fn new() -> Self {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let root = LabRoot::trixie()
             .expect("a cache directory")
             .present()

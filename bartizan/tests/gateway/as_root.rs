@@ -1,6 +1,7 @@
 //! Delivered messages, packets on the cable, and the fate of associations after faults.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Listener, Ordering, Streams};
@@ -17,9 +18,10 @@ mod interfaces;
 mod ngap;
 mod outage;
 
+use crate::boot::is_here;
 use crate::function::{Function, Message, Seen, accept, listen, opening, poll};
 use crate::recorded::{self, Speaker};
-use crate::stage::{CARRIERS, PATIENCE, Stage, deployment, forward, in_a_guest, listener, protocols};
+use crate::stage::{CARRIERS, PATIENCE, Stage, deployment, forward, listener, protocols};
 
 const ANY: &str = "127.0.0.1:0";
 
@@ -30,7 +32,7 @@ fn message(stream: u16, protocol: u32, length: usize) -> Message {
 
 #[test]
 fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_on_the_cable() {
-    if in_a_guest("messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_on_the_cable") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -193,7 +195,7 @@ fn quic_is_judged(with_ledger: &serde_json::Value, without: &serde_json::Value, 
 fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppids() {
     // For socat, which the guest finds where it is.
     LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
-    if in_a_guest("recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppids") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -248,7 +250,7 @@ fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppi
 
 #[test]
 fn an_abort_a_restart_and_an_absent_function_reach_the_other_end() {
-    if in_a_guest("an_abort_a_restart_and_an_absent_function_reach_the_other_end") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -301,7 +303,7 @@ fn an_abort_a_restart_and_an_absent_function_reach_the_other_end() {
 fn messages_arrive_once_and_in_order_on_a_narrow_path_that_loses_and_reorders() {
     const STREAMS: u16 = 30;
     const MESSAGES: u32 = 6000;
-    if in_a_guest("messages_arrive_once_and_in_order_on_a_narrow_path_that_loses_and_reorders") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -374,7 +376,7 @@ fn messages_arrive_once_and_in_order_on_a_narrow_path_that_loses_and_reorders() 
 
 #[test]
 fn a_function_that_restarts_its_association_gets_a_new_one_at_the_other_end() {
-    if in_a_guest("a_function_that_restarts_its_association_gets_a_new_one_at_the_other_end") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -417,7 +419,7 @@ fn a_function_that_restarts_its_association_gets_a_new_one_at_the_other_end() {
 
 #[test]
 fn a_flood_to_a_function_that_does_not_read_is_held_back_and_then_delivered_whole() {
-    if in_a_guest("a_flood_to_a_function_that_does_not_read_is_held_back_and_then_delivered_whole") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -453,7 +455,7 @@ fn a_flood_to_a_function_that_does_not_read_is_held_back_and_then_delivered_whol
 
 #[test]
 fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_again() {
-    if in_a_guest("a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_again") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -509,12 +511,11 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
 /// A new association through sidecars that have just been started: the first ones may come before
 /// one has found the other.
 fn again(stage: &Stage, waiting: &Listener) -> (Function, Function) {
-    let mut attempts = 100;
+    static ATTEMPTS: AtomicUsize = AtomicUsize::new(100);
     eventually("the association comes about", || {
         let function = Function::try_open(&stage.gnb, ANY, listener(), opening(10, 10))?;
         // An association left over from a failed attempt does not receive this message.
-        attempts += 1;
-        let call = message(0, 60, attempts);
+        let call = message(0, 60, ATTEMPTS.fetch_add(1, Relaxed));
         if !function.try_send(&call) {
             return None;
         }
@@ -550,7 +551,7 @@ mod libc_signal {
 
 #[test]
 fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is_revoked() {
-    if in_a_guest("nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is_revoked") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -609,7 +610,7 @@ fn refuses(stage: &Stage, wanted: &str) {
 
 #[test]
 fn programs_of_lksctp_tools_talk_through_two_sidecars() {
-    if in_a_guest("programs_of_lksctp_tools_talk_through_two_sidecars") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {

@@ -19,11 +19,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// The port of NGAP (TS 38.412, clause 7).
 pub(crate) const NGAP: u16 = 38_412;
 
-/// Runs the test of this name in a guest; false in the guest.
-pub(crate) fn in_a_guest(name: &str) -> bool {
-    bartizan_testing::in_a_guest(&format!("as_root::{name}"), &[])
-}
-
 /// Carriers of SCTP between the sidecars, as the deployment file has them: each scenario is run
 /// over both.
 pub(crate) const CARRIERS: [&str; 2] = ["tls", "quic"];

@@ -1,5 +1,4 @@
-//! Behaviour of a kernel with ESP and without nftables: each test runs itself again in a guest with
-//! such a kernel.
+//! Behaviour of a kernel with ESP and without nftables, in a guest with such a kernel.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd as _;
@@ -11,7 +10,7 @@ use bartizan_host::sctp::{Association, Opening};
 use bartizan_host::{Feature, Namespace, Process, Program};
 use bartizan_ledger::Event;
 use bartizan_pki::Algorithm;
-use bartizan_testing::Guest;
+use bartizan_testing::{GuestKernel, GuestTests, Results};
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
 use nix::sys::signal::{Signal, kill};
@@ -26,16 +25,24 @@ use crate::stage::*;
 /// Attempts in each state, each of at least one packet.
 pub(super) const MANY: usize = 5;
 
-/// Runs the test of this name in a guest; false in the guest.
-fn in_a_guest(name: &str) -> bool {
-    in_a_guest_as(&format!("guest::{name}"))
-}
+static TESTS: GuestTests = GuestTests {
+    kernel: GuestKernel::UserMode,
+    tests: &[
+        "as_root::guest::",
+        "as_root::many::",
+        "as_root::engine::two_engines",
+        "as_root::engine::an_engine_of_ours",
+        "as_root::data_paths::user_space_and_the_esp_of_a_kernel",
+    ],
+    needs: &[Feature::Esp],
+    without: Some("nf_tables"),
+    at_once: "3",
+    results: Results::new(),
+};
 
-/// The same of a test anywhere in `as_root`.
-pub(super) fn in_a_guest_as(name: &str) -> bool {
-    let path = format!("as_root::{name}");
-    let without = |guest: Guest| guest.without("nf_tables");
-    if bartizan_testing::in_guest(&path, &[Feature::Esp], without) {
+/// Runs these tests in a guest; false in the guest.
+pub(super) fn in_a_guest() -> bool {
+    if !TESTS.is_here() {
         return true;
     }
     assert!(!Feature::Nftables.tried().present());
@@ -98,7 +105,7 @@ const CLOSED: (&str, &str) = ("installed", "xfrm");
 
 #[test]
 fn no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables() {
-    if in_a_guest("no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables") {
+    if in_a_guest() {
         return;
     }
     nothing_leaves_unencrypted(&Stage::set_up("hybrid", "hybrid"));
@@ -194,7 +201,7 @@ fn again(stage: &Stage, packet: &[u8]) {
 
 #[test]
 fn what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_links() {
-    if in_a_guest("what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_links") {
+    if in_a_guest() {
         return;
     }
     let stage = Stage::set_up("hybrid", "hybrid");
@@ -310,7 +317,7 @@ fn link(settings: &str, ends: [Ipv4Addr; 2]) -> (Left, Left, String, Vec<Event>)
 
 #[test]
 fn mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_ledger() {
-    if in_a_guest("mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_ledger") {
+    if in_a_guest() {
         return;
     }
     let tunnel = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, esn: false, replay-window: 0";

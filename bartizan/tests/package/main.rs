@@ -305,10 +305,7 @@ in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
 
     /// Output of `script`, by its steps. It has a package of this version and one of 99.0.
     fn steps(script: &str, kind: &str) -> impl Fn(&str) -> String {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let place = tempfile::tempdir().unwrap();
         let scratch = place.path().join("scratch");
         fs::create_dir(&scratch).unwrap();

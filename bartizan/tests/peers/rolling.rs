@@ -397,10 +397,7 @@ mod as_root {
 
     #[test]
     fn sockets_pass_between_processes_that_gave_up_their_rights_and_to_nobody_elses() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let mut stage = Stage::new();
         let pair = Pair::new(By::Http2, By::Http2);
         let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));

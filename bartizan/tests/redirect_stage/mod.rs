@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Error, Facts, Finished, Namespace, Process, Program};
+use bartizan_host::{Error, Finished, Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_testing::Listening as _;
 use bartizan_testing::{Capture, Direction, Port, connect};
@@ -39,10 +39,7 @@ pub(crate) struct Seen {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let stage = Self {
             amf: Namespace::create("amf").unwrap(),
             nrf: Namespace::create("nrf").unwrap(),

@@ -92,10 +92,7 @@ mod as_root {
 
     #[test]
     fn started_as_root_it_becomes_the_user_named_and_still_serves_and_records() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let mut stage = Stage::new();
         let pair = Pair::new(By::Http2, By::Http2);
         let _function = stage.nghttpd(pair.ports.function, &[]);
@@ -145,10 +142,7 @@ mod as_root {
     /// mended it was not noticed.
     #[test]
     fn a_key_that_is_given_to_the_service_after_a_renewal_is_noticed() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let mut stage = Stage::new();
         let pair = Pair::new(By::Http2, By::Http2);
         let (amf, nrf, renewed) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("amf"));

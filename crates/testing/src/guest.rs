@@ -1,5 +1,4 @@
-//! A kernel of our own for what this machine's lacks, booted for one program or for several jobs
-//! and turned off after them.
+//! A kernel of our own for what this machine's lacks, booted for one program and turned off after it.
 //!
 //! ```no_run
 //! # use bartizan_host::Error;
@@ -33,12 +32,10 @@ use crate::{Build as _, Progress};
 mod distribution;
 mod kernel;
 mod package;
-mod session;
 mod user_mode;
 
 use distribution::Distribution;
 pub use kernel::GuestKernel;
-pub use session::{Job, JobEnded, Session};
 use user_mode::UserMode;
 
 /// Memory of a guest unless another bound is given, in bytes; only what is used is taken. A guest
@@ -181,13 +178,6 @@ impl Guest {
             Booted::Distribution(kernel) => kernel.program_with_line(&self.terms, name.as_ref()),
         }
     }
-
-    fn root(&self) -> &LabRoot {
-        match &self.booted {
-            Booted::UserMode(kernel) => kernel.root(),
-            Booted::Distribution(kernel) => kernel.root(),
-        }
-    }
 }
 
 /// A kernel's command line carries the paths of root and kernel.
@@ -283,10 +273,7 @@ mod tests {
         const LONG: Duration = Duration::from_secs(240);
 
         fn root() -> LabRoot {
-            assert!(
-                nix::unistd::geteuid().is_root(),
-                "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-            );
+            crate::needs_root();
             LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap()
         }
 

@@ -5,22 +5,25 @@ use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use crate::{Guest, GuestKernel};
-use bartizan_host::{Facts, Feature, Support};
+use bartizan_host::{Feature, Program, Support};
 
-/// The tests of a binary that stand in its module `as_root` and need a guest kernel.
+/// The tests of a binary that need a guest kernel.
 #[derive(Debug)]
 pub struct GuestTests {
     /// The kernel of the guest.
     pub kernel: GuestKernel,
+    /// Beginnings of their names, as libtest prints them.
+    pub tests: &'static [&'static str],
     /// Features that it must have: tried in the guest before each test.
     pub needs: &'static [Feature],
+    /// A module of the kernel that is not found.
+    pub without: Option<&'static str>,
     /// Number of tests that run at once.
     pub at_once: &'static str,
-    /// Time limit of all of them.
-    pub patience: Duration,
     /// Their outcome: filled in by the first that asks.
     pub results: Results,
 }
@@ -51,29 +54,31 @@ pub(crate) fn assert_has(features: &[Feature]) {
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_GUEST_TEST";
+/// Time limit of all of them: minutes where nothing else runs, and half an hour at a load of 22 on
+/// two processors. Below the limit that `scripts/run-tests full` has for a program.
+const LONG: Duration = Duration::from_secs(3500);
 /// Lines that are kept of tests that were cut short.
 const SHOWN: usize = 150;
 /// Before everything that the tests wrote, once more and in one piece: libtest writes a line in
 /// pieces as tests end, and of an emulated machine some of them have come out of order.
 const AGAIN: &str = "=== all of it again ===";
 /// Shows what is written as it is written, and again at the end. Arguments: the mark between both,
-/// the program, its own arguments.
-const TWICE: &str = r#"mark=$1; shift; kept=$(mktemp) || exit; "$@" | tee "$kept"; printf '\n%s\n' "$mark"; cat "$kept"; rm -f "$kept""#;
+/// the program, its own arguments. A thousand associations take two thousand descriptors.
+const TWICE: &str = r#"ulimit -n 16384; mark=$1; shift; kept=$(mktemp) || exit; "$@" | tee "$kept"; printf '\n%s\n' "$mark"; cat "$kept"; rm -f "$kept""#;
 
 impl GuestTests {
-    /// Returns true if this is the guest, where the test of this name is to be done. Elsewhere it
-    /// has been done when this returns; panics where it failed.
-    pub fn is_here(&self, name: &str) -> bool {
+    /// Returns true if this is the guest, where the calling test is to be done. Elsewhere it has
+    /// been done when this returns; panics where it failed.
+    pub fn is_here(&self) -> bool {
         if env::var_os(INSIDE).is_some() {
             assert!(Guest::is_here(), "{INSIDE} is set elsewhere than in a guest");
             assert_has(self.needs);
             return true;
         }
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
-        let name = format!("as_root::{name}");
+        crate::needs_root();
+        let name = own_name();
+        let listed = self.tests.iter().any(|beginning| name.starts_with(beginning));
+        assert!(listed, "{name} is none of the guest's tests {:?}", self.tests);
         let Ran { verdicts, said, .. } = self.results.get_or_init(|| self.run_all());
         match verdicts.get(&name) {
             Some((true, _)) => {}
@@ -101,17 +106,26 @@ impl GuestTests {
     }
 
     fn boot(&self) -> Ran {
-        let finished = Guest::ensure(self.kernel, &mut |progress| eprintln!("{progress:?}")).and_then(|guest| {
+        let finished = Guest::ensure(self.kernel, &mut |progress| eprintln!("{progress:?}")).and_then(|mut guest| {
+            if let Some(module) = self.without {
+                guest = guest.without(module);
+            }
+            let own = env::current_exe().expect("a path");
+            // Those of this run: its arguments select them.
+            let listing = Program::new(&own)
+                .arguments(env::args_os().skip(1))
+                .arguments(["--list", "--format", "terse"]);
+            let chosen = chosen(&listing.run(LONG)?.text(), self.tests);
             let guest = guest
                 .program("sh")
                 .arguments(["-c", TWICE, "twice", AGAIN])
-                .argument(env::current_exe().expect("a path"))
+                .argument(own)
                 // Standard output of a guest can be a terminal.
-                .arguments(["as_root::", "--test-threads", self.at_once, "--color=never"])
-                .arguments(skipped(env::args()))
+                .arguments(["--exact", "--test-threads", self.at_once, "--color=never"])
+                .arguments(chosen)
                 .environment(INSIDE, "1")
                 .environment("RUST_BACKTRACE", "0");
-            guest.start()?.finish(self.patience)
+            guest.start()?.finish(LONG)
         });
         match finished {
             Ok(finished) => Ran::read(&finished.text(), &String::from_utf8_lossy(&finished.stderr)),
@@ -123,15 +137,17 @@ impl GuestTests {
     }
 }
 
-/// The `--skip` arguments of this run, which hold in the guest too.
-fn skipped(mut arguments: impl Iterator<Item = String>) -> Vec<String> {
-    let mut kept = Vec::new();
-    while let Some(argument) = arguments.next() {
-        if argument == "--skip" {
-            kept.extend([argument].into_iter().chain(arguments.next()));
-        }
-    }
-    kept
+/// The name of the test that calls, as libtest prints it: that of its thread.
+pub(crate) fn own_name() -> String {
+    let thread = thread::current();
+    thread.name().expect("a test's own thread").to_owned()
+}
+
+/// Names in libtest's terse list that begin with one of these.
+fn chosen(listing: &str, beginnings: &[&str]) -> Vec<String> {
+    let names = listing.lines().filter_map(|line| line.strip_suffix(": test"));
+    let of_it = names.filter(|name| beginnings.iter().any(|beginning| name.starts_with(beginning)));
+    of_it.map(str::to_owned).collect()
 }
 
 impl Ran {
@@ -179,13 +195,14 @@ fn tail(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ran, skipped};
+    use super::{Ran, chosen, own_name};
 
     #[test]
-    fn tests_that_this_run_skips_are_skipped_in_the_guest() {
-        let given = ["program", "as_root", "--skip", "a", "--color=never", "--skip", "b::c"];
-        let kept = skipped(given.iter().map(|argument| (*argument).to_owned()));
-        assert_eq!(kept, ["--skip", "a", "--skip", "b::c"]);
+    fn tests_of_this_run_that_need_the_guest_run_there() {
+        let listing = "as_root::a::b: test\nas_root::c: test\na: benchmark\ncounted::tests::d: test\n";
+        assert_eq!(chosen(listing, &["as_root::"]), ["as_root::a::b", "as_root::c"]);
+        assert_eq!(chosen(listing, &["as_root::a::", "e"]), ["as_root::a::b"]);
+        assert!(own_name().ends_with("tests_of_this_run_that_need_the_guest_run_there"));
     }
 
     #[test]

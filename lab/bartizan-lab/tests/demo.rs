@@ -214,16 +214,9 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 mod as_root {
     use super::*;
 
-    fn require_root() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
-    }
-
     #[test]
     fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
-        require_root();
+        bartizan_testing::needs_root();
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = demo();
         command
@@ -316,7 +309,7 @@ mod as_root {
     /// On this machine's kernel, or where that has no SCTP in a guest's.
     #[test]
     fn n2_is_carried_whole_and_nothing_of_it_is_on_the_cable() {
-        require_root();
+        bartizan_testing::needs_root();
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("out");
         let output = demo()
@@ -361,7 +354,7 @@ mod as_root {
 
     #[test]
     fn a_demo_interrupted_half_way_leaves_nothing_behind() {
-        require_root();
+        bartizan_testing::needs_root();
         let mut child = demo()
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -378,7 +371,7 @@ mod as_root {
 
     #[test]
     fn a_demo_that_was_killed_is_cleaned_up_by_the_next_run() {
-        require_root();
+        bartizan_testing::needs_root();
         let folder = tempfile::tempdir().expect("a folder");
         let begin = || {
             let mut command = demo();

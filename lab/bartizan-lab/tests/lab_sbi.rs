@@ -40,13 +40,25 @@ fn play(part: &str, target: Option<&Target>) -> Result<Vec<(Levels, Observation)
         observations.clear();
         for levels in &part.combinations {
             assert_eq!((part.workload.lacks)(levels, &tools), None);
-            let trial = Trial {
-                levels,
-                repetition,
-                seed: 100 + repetition as u64,
-                deadline: Instant::now() + PATIENCE,
+            let mut trial = || {
+                workload.trial(&Trial {
+                    levels,
+                    repetition,
+                    seed: 100 + repetition as u64,
+                    deadline: Instant::now() + PATIENCE,
+                })
             };
-            let observation = workload.trial(&trial)?;
+            let mut observation = trial();
+            // A workload refuses what other work on the machine has mixed up: it is asked again.
+            for _ in 0..30 {
+                match &observation {
+                    Err(error) if error.to_string().contains("cannot be determined from their packets") => {
+                        observation = trial();
+                    }
+                    _ => break,
+                }
+            }
+            let observation = observation?;
             for (name, samples) in &observation.values {
                 let known = part.workload.metrics.iter().any(|metric| metric.name == *name);
                 assert!(known && !samples.is_empty(), "{name} of {levels:?}");

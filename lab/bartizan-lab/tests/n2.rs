@@ -108,10 +108,7 @@ mod as_root {
 
     #[test]
     fn workloads_run_and_find_what_is_kept_and_what_is_not() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test-full` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let folder = tempfile::tempdir().unwrap();
         let trials = trials(folder.path());
         let of = |part: &str, level: &str| -> &Value {

@@ -120,8 +120,7 @@ fn esp(space: &Namespace, what: &str) -> usize {
 
 #[test]
 fn an_association_through_kernel_esp_loses_no_message_where_both_ends_authenticate_anew_at_once() {
-    if !is_here("at_once::an_association_through_kernel_esp_loses_no_message_where_both_ends_authenticate_anew_at_once")
-    {
+    if !is_here() {
         return;
     }
     let stage = Stage::set_up("hybrid", "hybrid");

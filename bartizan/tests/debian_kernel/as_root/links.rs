@@ -23,7 +23,7 @@ const MASQUERADE: &str =
 
 #[test]
 fn packets_that_nat_makes_the_links_own_leave_encrypted_or_not_at_all() {
-    if !is_here("links::packets_that_nat_makes_the_links_own_leave_encrypted_or_not_at_all") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -61,7 +61,7 @@ fn packets_that_nat_makes_the_links_own_leave_encrypted_or_not_at_all() {
 
 #[test]
 fn packets_of_the_link_that_nat_gives_another_address_do_not_leave() {
-    if !is_here("links::packets_of_the_link_that_nat_gives_another_address_do_not_leave") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -112,7 +112,7 @@ fn packets_of_the_link_that_nat_gives_another_address_do_not_leave() {
 
 #[test]
 fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() {
-    if !is_here("links::packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -168,7 +168,7 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
 /// Expressions of the rules for a kernel without `nft_xfrm`, and of operators' own rules.
 #[test]
 fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say() {
-    if !is_here("links::whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -204,7 +204,7 @@ fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath
 
 #[test]
 fn an_sa_of_somebody_else_protects_nothing_of_the_link() {
-    if !is_here("links::an_sa_of_somebody_else_protects_nothing_of_the_link") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -221,7 +221,7 @@ fn an_sa_of_somebody_else_protects_nothing_of_the_link() {
 
 #[test]
 fn nothing_unprotected_leaves_over_ipv6_in_fragments_from_behind_or_from_raw_and_bound_sockets() {
-    if !is_here("links::nothing_unprotected_leaves_over_ipv6_in_fragments_from_behind_or_from_raw_and_bound_sockets") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();
@@ -316,7 +316,7 @@ fn bound(space: &Namespace, device: &str) {
 
 #[test]
 fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_there() {
-    if !is_here("links::connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_there") {
+    if !is_here() {
         return;
     }
     let hosts = Hosts::new();

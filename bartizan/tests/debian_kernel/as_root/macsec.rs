@@ -218,7 +218,7 @@ impl Fronthaul {
 
 #[test]
 fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controllers_are_killed() {
-    if !is_here("macsec::fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controllers_are_killed") {
+    if !is_here() {
         return;
     }
     let mut fronthaul = Fronthaul::new("mtu: 1500, rekey: 1h");
@@ -292,7 +292,7 @@ fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controlle
 
 #[test]
 fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_with_the_numbers() {
-    if !is_here("macsec::ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_with_the_numbers") {
+    if !is_here() {
         return;
     }
     let mut fronthaul = Fronthaul::new("unencrypted: [ptp]");
@@ -336,7 +336,7 @@ fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_wi
 
 #[test]
 fn port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported() {
-    if !is_here("macsec::port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported") {
+    if !is_here() {
         return;
     }
     let mut fronthaul = Fronthaul::new("mtu: 1500");
@@ -386,9 +386,7 @@ fn port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported(
 
 #[test]
 fn port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_its_daemons_are_killed() {
-    if !is_here(
-        "macsec::port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_its_daemons_are_killed",
-    ) {
+    if !is_here() {
         return;
     }
     let mut fronthaul = Fronthaul::new("keying: mka, cipher: gcm-aes-128");
@@ -473,9 +471,7 @@ fn port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_i
 
 #[test]
 fn port_keyed_after_eap_tls_passes_eapol_and_macsec_alone_while_it_is_rekeyed_and_when_its_controllers_are_killed() {
-    if !is_here(
-        "macsec::port_keyed_after_eap_tls_passes_eapol_and_macsec_alone_while_it_is_rekeyed_and_when_its_controllers_are_killed",
-    ) {
+    if !is_here() {
         return;
     }
     let mut fronthaul = Fronthaul::new("keying: eap-tls, cipher: gcm-aes-128");

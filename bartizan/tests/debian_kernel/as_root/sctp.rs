@@ -80,9 +80,7 @@ fn opens(stage: &Stage) -> bool {
 
 #[test]
 fn sctp_to_the_amf_s_own_address_is_led_to_the_sidecar_and_none_leaves_with_rules_or_without_nftables() {
-    if !is_here(
-        "sctp::sctp_to_the_amf_s_own_address_is_led_to_the_sidecar_and_none_leaves_with_rules_or_without_nftables",
-    ) {
+    if !is_here() {
         return;
     }
     let stage = Stage::new("quic");

@@ -4,16 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_testing::eventually;
-
-use super::{ANY, libc_signal, message};
+use super::{ANY, again, libc_signal, message};
+use crate::boot::is_here;
 use crate::counted::Counter;
-use crate::function::{Function, Seen, accept, listen, opening, poll};
-use crate::stage::{CARRIERS, Stage, forward, in_a_guest, listener};
+use crate::function::{Function, Seen, accept, listen, opening};
+use crate::stage::{CARRIERS, Stage, forward, listener};
 
 #[test]
 fn idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_holds_up_no_other() {
-    if in_a_guest("costs::idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_holds_up_no_other") {
+    if !is_here() {
         return;
     }
     // A thousand take minutes in a guest, one processor and a build without optimisation: BARTIZAN_ASSOCIATIONS=1000.
@@ -28,23 +27,8 @@ fn idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_hold
                 .map(|node| bartizan_testing::resident(node.process.id()))
         };
         let before = resident();
-        let mut open = Vec::new();
-        for _ in 0..many {
-            let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
-            function.send(&message(1, 60, 165));
-            let asked = Instant::now();
-            let other = eventually("an association comes", || {
-                // The ledger says what became of one that does not come; reading it each time would
-                // be most of this test.
-                if asked.elapsed() > Duration::from_secs(5) {
-                    let ended = stage.associations("gnb");
-                    assert!(ended.is_empty(), "{} are open: {:?}", open.len(), ended.first());
-                }
-                poll(&waiting)
-            });
-            assert!(matches!(other.next(), Seen::Message(_)));
-            open.push((function, other));
-        }
+        // A peer that took too long to answer is called again.
+        let open: Vec<_> = (0..many).map(|_| again(&stage, &waiting)).collect();
         let after = resident();
         let grown = [after[0].saturating_sub(before[0]), after[1].saturating_sub(before[1])];
         println!("{many} associations over {carrier}: {grown:?} octets");
@@ -118,7 +102,7 @@ fn one_floods(mut open: Vec<(Function, Function)>) {
 
 #[test]
 fn a_message_costs_two_sidecars_few_system_calls() {
-    if in_a_guest("costs::a_message_costs_two_sidecars_few_system_calls") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {

@@ -3,12 +3,13 @@
 use bartizan_testing::eventually;
 
 use super::{ANY, again, libc_signal, message};
+use crate::boot::is_here;
 use crate::function::{Function, Seen, accept, listen, opening};
-use crate::stage::{CARRIERS, PATIENCE, Stage, forward, in_a_guest, listener, protocols};
+use crate::stage::{CARRIERS, PATIENCE, Stage, forward, listener, protocols};
 
 #[test]
 fn two_nodes_that_are_killed_and_started_at_once_serve_again() {
-    if in_a_guest("faults::two_nodes_that_are_killed_and_started_at_once_serve_again") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -51,7 +52,7 @@ fn two_nodes_that_are_killed_and_started_at_once_serve_again() {
 
 #[test]
 fn nothing_is_delivered_of_a_long_message_in_whose_middle_a_function_aborts() {
-    if in_a_guest("faults::nothing_is_delivered_of_a_long_message_in_whose_middle_a_function_aborts") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use bartizan_testing::eventually;
 
 use super::{ANY, message};
+use crate::boot::is_here;
 use crate::function::{Function, Message, Seen, accept, listen, opening};
-use crate::stage::{CARRIERS, Node, Stage, forward, in_a_guest, listener};
+use crate::stage::{CARRIERS, Node, Stage, forward, listener};
 
 /// Starts a sidecar that takes over from the one that runs, if one does.
 fn start(stage: &Stage, node: &str, file: &str) -> Node {
@@ -31,7 +32,7 @@ fn arrived(function: &Function, count: usize) -> BTreeMap<u16, Vec<Message>> {
 
 #[test]
 fn an_association_outlives_a_planned_restart_of_either_sidecar() {
-    if in_a_guest("handover::an_association_outlives_a_planned_restart_of_either_sidecar") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {
@@ -112,7 +113,7 @@ fn an_association_outlives_a_planned_restart_of_either_sidecar() {
 
 #[test]
 fn an_association_that_is_not_taken_over_ends_with_shutdown() {
-    if in_a_guest("handover::an_association_that_is_not_taken_over_ends_with_shutdown") {
+    if !is_here() {
         return;
     }
     for carrier in CARRIERS {

@@ -8,9 +8,10 @@ use bartizan_host::Program;
 use bartizan_host::sctp::Ordering;
 
 use super::{ANY, listens_behind_the_amf};
+use crate::boot::is_here;
 use crate::function::{Function, Seen, opening};
 use crate::recorded::{self, Speaker};
-use crate::stage::{CARRIERS, Stage, in_a_guest, listener};
+use crate::stage::{CARRIERS, Stage, listener};
 
 /// Successful outcome of procedure 21 (TS 38.413, clause 9.4).
 const NG_SETUP_RESPONSE: [u8; 2] = [0x20, 21];
@@ -30,7 +31,7 @@ fn pycrate() -> PathBuf {
 #[test]
 fn an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb() {
     let pycrate = pycrate();
-    if in_a_guest("ngap::an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb") {
+    if !is_here() {
         return;
     }
     let messages = recorded::messages("n2-free5gc-two-registrations.pcap", 38_412);

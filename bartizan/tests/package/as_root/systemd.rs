@@ -20,10 +20,7 @@ fn number(text: &str, word: &str) -> u32 {
 
 #[test]
 fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_request() {
-    assert!(
-        nix::unistd::geteuid().is_root(),
-        "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-    );
+    bartizan_testing::needs_root();
     let place = tempfile::tempdir().unwrap();
     let scratch = place.path().join("scratch");
     fs::create_dir(&scratch).unwrap();

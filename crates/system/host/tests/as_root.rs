@@ -33,10 +33,7 @@ mod as_root {
 
     impl Pair {
         fn new(mtu: u16) -> Self {
-            assert!(
-                Facts::gather().root,
-                "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-            );
+            bartizan_testing::needs_root();
             let pair = Self {
                 left: Namespace::create("left").unwrap(),
                 right: Namespace::create("right").unwrap(),

@@ -15,7 +15,7 @@ mod as_root {
     use bartizan_host::{Error, Facts, Feature, LabRoot, Namespace, Support};
     use bartizan_testing::until;
     use bartizan_testing::{Build as _, Wiring as _};
-    use bartizan_testing::{Guest, Impairment, Port, connect};
+    use bartizan_testing::{Guest, GuestKernel, Impairment, Port, connect};
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
     const LONG: Duration = Duration::from_secs(480);
@@ -25,14 +25,16 @@ mod as_root {
     const INSIDE: &str = "BARTIZAN_TEST_IN_GUEST";
 
     fn root() -> LabRoot {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         LabRoot::sid()
             .unwrap()
             .ensure(&mut |progress| eprintln!("{progress:?}"))
             .unwrap()
+    }
+
+    fn guest(kernel: GuestKernel) -> Guest {
+        root();
+        Guest::ensure(kernel, &mut |progress| eprintln!("{progress:?}")).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
@@ -67,22 +69,9 @@ mod as_root {
 
     #[test]
     fn impairments_routes_and_mtu_of_a_cable_hold_in_a_guest() {
-        const NAME: &str = "as_root::impairments_routes_and_mtu_of_a_cable_hold_in_a_guest";
-        if env::var_os(INSIDE).is_some() {
-            return impair_a_cable();
+        if bartizan_testing::in_a_guest(&[]) {
+            return;
         }
-        // This very test, in a guest.
-        let finished = Guest::of(&root())
-            .unwrap()
-            .program(env::current_exe().unwrap())
-            .arguments(["--exact", NAME, "--nocapture"])
-            .environment(INSIDE, "1")
-            .run(LONG)
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert!(finished.text().contains("1 passed"), "{}", finished.text());
-    }
-
-    fn impair_a_cable() {
         let names = ["left", "middle", "right"];
         let [left, middle, right] = names.map(|name| Namespace::create(name).unwrap());
         for (one, other, interface, network) in [(&left, &middle, "west", 1), (&middle, &right, "east", 2)] {
@@ -193,11 +182,15 @@ mod as_root {
 
     #[test]
     fn line_carries_every_byte_in_both_directions_and_ends_when_it_is_closed() {
-        let (program, mut stream) = Guest::of(&root()).unwrap().program_with_line("sh").unwrap();
+        a_line_carries_every_byte_and_ends(GuestKernel::UserMode);
+    }
+
+    fn a_line_carries_every_byte_and_ends(kernel: GuestKernel) {
+        let (program, mut stream) = guest(kernel).program_with_line("sh").unwrap();
         let process = program.arguments(["-c", "cat; echo closed >&2"]).start().unwrap();
         let mut reader = stream.try_clone().unwrap();
         // Every value of a byte, and more than any buffer on the way has.
-        let sent: Vec<u8> = (0..200_000_u32)
+        let sent: Vec<u8> = (0..500_000_u32)
             .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
         let expected = sent.clone();
@@ -215,11 +208,72 @@ mod as_root {
     }
 
     #[test]
+    fn every_feature_that_user_mode_linux_is_said_to_have_is_there() {
+        its_features_are_those_it_is_said_to_have(GuestKernel::UserMode);
+    }
+
+    fn its_features_are_those_it_is_said_to_have(kernel: GuestKernel) {
+        if env::var_os(INSIDE).is_some() {
+            for feature in &Feature::ALL {
+                let mut tried = feature.try_now();
+                // A try that took too long proves nothing; its modules are loaded after it.
+                for _ in 0..10 {
+                    if let Support::Unknown(_) = tried {
+                        tried = feature.try_now();
+                    }
+                }
+                println!("{feature}: {tried:?}");
+            }
+            assert!(Guest::is_here());
+            return;
+        }
+        let test = std::thread::current().name().unwrap().to_owned();
+        let program = guest(kernel).program(env::current_exe().unwrap());
+        let finished = program
+            .arguments(["--exact", &test, "--nocapture"])
+            .environment(INSIDE, "1")
+            .run(LONG);
+        let text = finished.unwrap_or_else(|error| panic!("{error}")).text();
+        assert!(text.contains("1 passed"), "{text}");
+        for feature in &Feature::ALL {
+            let present = text.contains(&format!("{feature}: Present"));
+            assert_eq!(
+                present,
+                !kernel.lacks().contains(feature),
+                "{kernel}, {feature}: {text}"
+            );
+        }
+    }
+
+    /// The kernel of most machines, ten to thirty times as slow.
+    mod full {
+        use super::*;
+
+        #[test]
+        fn every_feature_that_debian_s_kernel_is_said_to_have_is_there() {
+            its_features_are_those_it_is_said_to_have(GuestKernel::Debian);
+        }
+
+        #[test]
+        fn line_to_debian_s_kernel_carries_every_byte_in_both_directions_and_ends_when_it_is_closed() {
+            a_line_carries_every_byte_and_ends(GuestKernel::Debian);
+        }
+
+        #[test]
+        fn killed_run_leaves_no_guest_of_debian_s_kernel_behind() {
+            a_killed_run_leaves_no_guest_behind(GuestKernel::Debian);
+        }
+    }
+
+    #[test]
     fn killed_run_leaves_no_guest_behind() {
-        let root = root();
+        a_killed_run_leaves_no_guest_behind(GuestKernel::UserMode);
+    }
+
+    fn a_killed_run_leaves_no_guest_behind(kernel: GuestKernel) {
+        let guest = guest(kernel);
         if let Some(directory) = env::var_os(OWNER) {
-            let _process = Guest::of(&root)
-                .unwrap()
+            let _process = guest
                 .program("sh")
                 .arguments(["-c", "ip netns add left; echo up > up; sleep 1000"])
                 .directory(directory)
@@ -230,19 +284,26 @@ mod as_root {
         }
         let directory = tempfile::tempdir().unwrap();
         // The run to be killed is this very test in a process of its own.
+        let test = std::thread::current().name().unwrap().to_owned();
         let mut owner = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "as_root::killed_run_leaves_no_guest_behind", "--nocapture"])
+            .args(["--exact", &test, "--nocapture"])
             .env(OWNER, directory.path())
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
         let mark = format!("{OWNER}={}", directory.path().display());
-        until("the guest is up", || directory.path().join("up").exists());
+        let began = Instant::now();
+        while !directory.path().join("up").exists() {
+            assert!(owner.try_wait().unwrap().is_none(), "the run has ended");
+            assert!(began.elapsed() < LONG, "the guest is not up");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         assert!(marked(&mark) >= 3, "owner, wrapper, kernel");
         owner.kill().unwrap();
         owner.wait().unwrap();
         until("everything of the guest is gone", || marked(&mark) == 0);
         assert!(!Path::new("/run/netns/left").exists());
+        let root = LabRoot::sid().unwrap().present().unwrap();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(
             !mounts.contains(&*root.directory().join("mnt").to_string_lossy()),

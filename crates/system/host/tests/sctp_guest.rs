@@ -1,5 +1,4 @@
-//! SCTP's sockets as a gateway needs them, on a kernel that has SCTP: each test runs itself again
-//! in a guest.
+//! SCTP's sockets as a gateway needs them, on a kernel that has SCTP, in a guest.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -9,13 +8,22 @@ mod as_root {
 
     use bartizan_host::sctp::{Association, ErrorCause, Event, Listener, Notification, Opening, Ordering, Streams};
     use bartizan_host::{Namespace, Program};
-    use bartizan_testing::{Port, connect};
+    use bartizan_testing::{GuestKernel, GuestTests, Port, Results, connect};
 
     const PATIENCE: Duration = Duration::from_secs(120);
 
-    /// Runs the test of this name in a guest; false in the guest.
-    fn in_a_guest(name: &str) -> bool {
-        if bartizan_testing::in_a_guest(&format!("as_root::{name}"), &[]) {
+    static TESTS: GuestTests = GuestTests {
+        kernel: GuestKernel::UserMode,
+        tests: &["as_root::"],
+        needs: &[],
+        without: None,
+        at_once: "1",
+        results: Results::new(),
+    };
+
+    /// True outside of the guest.
+    fn in_a_guest() -> bool {
+        if !TESTS.is_here() {
             return true;
         }
         let up = Program::new("ip").arguments(["link", "set", "lo", "up"]);
@@ -94,7 +102,7 @@ mod as_root {
 
     #[test]
     fn streams_ppids_order_flags_and_large_messages_pass_as_they_were_sent() {
-        if in_a_guest("streams_ppids_order_flags_and_large_messages_pass_as_they_were_sent") {
+        if in_a_guest() {
             return;
         }
         let (client, server) = pair(opening(30, 5), opening(64, 20));
@@ -139,7 +147,7 @@ mod as_root {
 
     #[test]
     fn what_is_not_acknowledged_is_known() {
-        if in_a_guest("what_is_not_acknowledged_is_known") {
+        if in_a_guest() {
             return;
         }
         let (client, _server) = pair(Opening::default(), Opening::default());
@@ -152,7 +160,7 @@ mod as_root {
 
     #[test]
     fn the_peer_learns_the_cause_of_an_abort_and_a_shutdown() {
-        if in_a_guest("the_peer_learns_the_cause_of_an_abort_and_a_shutdown") {
+        if in_a_guest() {
             return;
         }
         let (client, server) = pair(Opening::default(), Opening::default());
@@ -180,7 +188,7 @@ mod as_root {
 
     #[test]
     fn a_peer_that_does_not_listen_refuses() {
-        if in_a_guest("a_peer_that_does_not_listen_refuses") {
+        if in_a_guest() {
             return;
         }
         let nobody: SocketAddr = "127.0.0.1:9".parse().unwrap();
@@ -198,7 +206,7 @@ mod as_root {
 
     #[test]
     fn a_restart_of_an_established_association_is_a_notification_with_its_stream_counts() {
-        if in_a_guest("a_restart_of_an_established_association_is_a_notification_with_its_stream_counts") {
+        if in_a_guest() {
             return;
         }
         let [here, there] = ["restart-a", "restart-b"].map(|name| Namespace::create(name).unwrap());

@@ -34,10 +34,6 @@ impl Distribution {
         })
     }
 
-    pub(super) fn root(&self) -> &LabRoot {
-        &self.root
-    }
-
     pub(super) fn release(&self) -> &str {
         self.kernel.release()
     }

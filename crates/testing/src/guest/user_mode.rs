@@ -48,10 +48,6 @@ impl UserMode {
         })
     }
 
-    pub(super) fn root(&self) -> &LabRoot {
-        &self.root
-    }
-
     pub(super) fn program(&self, terms: &Terms, name: &OsStr) -> Program {
         self.boot(terms, "no", name)
     }

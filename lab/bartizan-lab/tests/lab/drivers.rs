@@ -6,10 +6,7 @@ mod as_root {
 
     #[test]
     fn an_sa_is_set_up_from_nothing_by_up_and_by_swanctl_and_the_packets_are_those_of_a_hybrid() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let stage = Stage::with(
             "id: floor\ntitle: Whole commands\nquestion: Do they come up?\ninvalid: []\nparts:\n\
@@ -36,10 +33,7 @@ mod as_root {
 
     #[test]
     fn set_ups_of_both_engines_are_taken_in_one_run_and_each_is_what_was_asked_for() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let stage = Stage::with(
             "id: floor\ntitle: Two engines\nquestion: Do they come up?\ninvalid: []\nparts:\n\

@@ -18,10 +18,7 @@ mod as_root {
 
     #[test]
     fn every_record_of_a_run_in_a_guest_says_so() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let stage = Stage::new(2, 1);
         let output = stage.run(&["--quick", "--kernel", "guest"]);
         let said = stderr(&output);

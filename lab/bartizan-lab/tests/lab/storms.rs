@@ -8,10 +8,7 @@ mod as_root {
 
     #[test]
     fn storms_of_tls_and_of_two_charons_are_recorded_and_set_next_to_their_simulation() {
-        assert!(
-            nix::unistd::geteuid().is_root(),
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let part = |id: &str, workload: &str, factors: &str| {
             format!(

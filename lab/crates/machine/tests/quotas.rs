@@ -8,7 +8,7 @@ mod as_root {
     use std::path::Path;
     use std::time::Duration;
 
-    use bartizan_host::{Facts, LabRoot, Program};
+    use bartizan_host::{LabRoot, Program};
     use bartizan_machine::{Quotas, threads_of};
     use bartizan_testing::Build as _;
     use bartizan_testing::Guest;
@@ -20,10 +20,7 @@ mod as_root {
     const INSIDE: &str = "BARTIZAN_TEST_IN_GUEST";
 
     fn root() -> LabRoot {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         LabRoot::sid()
             .unwrap()
             .ensure(&mut |progress| eprintln!("{progress:?}"))

@@ -2,8 +2,6 @@
 
 pub(crate) mod as_root {
     // A test runs itself again in a kernel that has ESP.
-    #[path = "../../../../../ipsec/tests/charon/guest.rs"]
-    pub(crate) mod guest;
     mod kernel;
     mod life;
     mod set_up;

@@ -1,7 +1,6 @@
 mod at_once;
 mod breaches;
 mod fragments;
-mod guest;
 mod kernel;
 mod mismatch;
 mod relay;

@@ -1,17 +1,17 @@
 //! Tests that need a kernel with its own ESP and AH.
 
 use bartizan_deployment::Policy;
+use bartizan_host::Feature;
 use bartizan_ipsec::vici::Section;
 use bartizan_ledger::Verdict;
 
-use super::guest::in_a_guest;
 use super::named;
 use super::watch::{EVERYDAY, children, expectation, wait_for, watched_as};
 use crate::stage::*;
 
 #[test]
 fn a_child_sa_of_ah_is_taken_down_and_recorded_as_not_encrypted() {
-    if in_a_guest("as_root::kernel::a_child_sa_of_ah_is_taken_down_and_recorded_as_not_encrypted") {
+    if bartizan_testing::in_a_guest(&[Feature::Esp]) {
         return;
     }
     let mut stage = Stage::set_up();

@@ -22,7 +22,7 @@ fn words_of_nft_become_causes() {
 
 mod as_root {
     use super::*;
-    use crate::{Facts, Namespace};
+    use crate::Namespace;
 
     const BODY: &str = "  counter kept { }
   set peers {
@@ -47,10 +47,7 @@ mod as_root {
         if std::env::var_os(INSIDE).is_some() {
             return false;
         }
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let space = Namespace::create("nft").unwrap();
         let finished = Program::new(std::env::current_exe().unwrap())
             .arguments(["--exact", &format!("nftables::tests::as_root::{name}"), "--nocapture"])

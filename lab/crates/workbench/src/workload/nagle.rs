@@ -16,7 +16,7 @@ use bartizan_testing::Listening as _;
 use bartizan_testing::loopback_addresses;
 
 use crate::stand_in::proxies::Tools;
-use crate::stand_in::sbi::packets::{Tap, longest_silence};
+use crate::stand_in::sbi::packets::{Tap, longest_silence, waited_for_acknowledgement};
 use crate::stand_in::sbi::{
     Authority, CONSUMER, Client, Connections, Deployment, Error as SbiError, Function, NRF, Papers, Session, Stage,
     Target, Wanted,
@@ -59,7 +59,7 @@ pub(super) static KIND: Kind = Kind {
         MetricKind {
             name: "waits",
             unit: "%",
-            about: "transactions whose longest silence has at least 10 ms and is ended by an acknowledgement without data from the server: the client waited for it",
+            about: "transactions with a silence of at least 10 ms that an acknowledgement without data from the server ends, after which the client sends: it waited",
             better: Better::Lower,
         },
     ],
@@ -165,11 +165,9 @@ impl Workload for Nagle {
             if !passed.iter().any(|segment| segment.syn) {
                 return Err(SbiError::Configuration("nginx kept a connection that should be new".to_owned()).into());
             }
-            let Some((silence, acknowledged)) = longest_silence(passed, pair.middle) else {
-                continue;
-            };
-            silences.push(silence as f64 / 1e6);
-            waits += usize::from(silence >= LONG && acknowledged);
+            let silence = longest_silence(passed, pair.middle);
+            silences.extend(silence.map(|silence| silence as f64 / 1e6));
+            waits += usize::from(waited_for_acknowledgement(passed, pair.middle, LONG));
         }
         observation.values.insert(LATENCY.name, latencies);
         observation.values.insert("silence", silences);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_testing::Usage;
 
@@ -286,18 +286,17 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 /// Handshakes in the ledger of a running stage. The ledger is written with a delay, so this waits
-/// until it has the expected number, at most a second.
+/// until it has the expected number, at most a minute.
 pub(super) fn settled(stage: &Stage, expected: u64) -> Result<Option<Handshakes>, Error> {
-    const TRIES: usize = 200;
-    let mut found = None;
-    for _ in 0..TRIES {
-        found = stage.handshakes()?;
-        if found.as_ref().is_none_or(|found| found.full >= expected) {
-            break;
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let begun = Instant::now();
+    loop {
+        let found = stage.handshakes()?;
+        if found.as_ref().is_none_or(|found| found.full >= expected) || begun.elapsed() > PATIENCE {
+            return Ok(found);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(found)
 }
 
 /// Facts of a ledger.
@@ -310,7 +309,7 @@ pub(super) fn note_handshakes(observation: &mut Observation, handshakes: &Handsh
 /// True if the trial's deadline has not passed.
 pub(super) fn in_time(trial: &Trial<'_>) -> bool {
     // A worker beyond its bound is killed with everything it has: it is better to say so.
-    std::time::Instant::now() < trial.deadline
+    Instant::now() < trial.deadline
 }
 
 pub(super) fn late() -> Error {

@@ -12,7 +12,7 @@ use crate::traffic::Load;
 
 #[test]
 fn controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successor_takes_over() {
-    if !is_here("faults::controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successor_takes_over") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -42,7 +42,7 @@ fn controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successo
 
 #[test]
 fn silent_peer_is_noticed_frames_go_on_and_end_with_a_key_that_outlives_its_policy() {
-    if !is_here("faults::silent_peer_is_noticed_frames_go_on_and_end_with_a_key_that_outlives_its_policy") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -88,7 +88,7 @@ fn no_frame_passes(stage: &Stage) {
 
 #[test]
 fn peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has_another() {
-    if !is_here("faults::peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has_another") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -126,7 +126,7 @@ fn peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has
 /// Keys that a controller found were kept for the life of one key, again at each start.
 #[test]
 fn successor_gives_keys_the_rest_of_their_time_and_removes_those_whose_record_does_not_stand() {
-    if !is_here("faults::successor_gives_keys_the_rest_of_their_time_and_removes_those_whose_record_does_not_stand") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -177,7 +177,7 @@ fn successor_gives_keys_the_rest_of_their_time_and_removes_those_whose_record_do
 
 #[test]
 fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
-    if !is_here("faults::peer_with_another_name_gets_no_keys_and_no_frame_passes") {
+    if !is_here() {
         return;
     }
     // The second is the peer of another port, and begins.
@@ -208,7 +208,7 @@ fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
 
 #[test]
 fn port_that_goes_and_comes_back_has_its_link_again() {
-    if !is_here("faults::port_that_goes_and_comes_back_has_its_link_again") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -240,7 +240,7 @@ fn port_that_goes_and_comes_back_has_its_link_again() {
 
 #[test]
 fn port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_its_name() {
-    if !is_here("faults::port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_its_name") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -265,9 +265,7 @@ fn port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_
 
 #[test]
 fn exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_more_than_once_a_second() {
-    if !is_here(
-        "faults::exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_more_than_once_a_second",
-    ) {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");
@@ -334,7 +332,7 @@ fn exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_mo
 
 #[test]
 fn frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link() {
-    if !is_here("faults::frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("");

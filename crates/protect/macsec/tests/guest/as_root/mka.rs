@@ -78,9 +78,7 @@ fn same_key(stage: &Stage) -> String {
 
 #[test]
 fn cak_of_a_post_quantum_exchange_keys_the_link_and_is_replaced_with_the_device_and_its_address_as_they_were() {
-    if !is_here(
-        "mka::cak_of_a_post_quantum_exchange_keys_the_link_and_is_replaced_with_the_device_and_its_address_as_they_were",
-    ) {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new(MKA);
@@ -168,7 +166,7 @@ fn cak_of_a_post_quantum_exchange_keys_the_link_and_is_replaced_with_the_device_
 
 #[test]
 fn controller_that_is_killed_has_a_successor_that_keeps_the_keys_and_loses_no_frame() {
-    if !is_here("mka::controller_that_is_killed_has_a_successor_that_keeps_the_keys_and_loses_no_frame") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new(MKA);
@@ -205,7 +203,7 @@ fn controller_that_is_killed_has_a_successor_that_keeps_the_keys_and_loses_no_fr
 
 #[test]
 fn wpa_supplicant_that_is_killed_is_started_again_with_another_cak_and_nothing_unencrypted_leaves() {
-    if !is_here("mka::wpa_supplicant_that_is_killed_is_started_again_with_another_cak_and_nothing_unencrypted_leaves") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new(MKA);
@@ -277,7 +275,7 @@ fn write_cak(stage: &Stage, ckn: &str, cak: &str) {
 
 #[test]
 fn switch_with_a_cak_of_a_file_takes_part_and_a_file_that_changes_changes_the_key() {
-    if !is_here("mka::switch_with_a_cak_of_a_file_takes_part_and_a_file_that_changes_changes_the_key") {
+    if !is_here() {
         return;
     }
     const LONGER: &str = "0102030405060708090a0b0c0d0e0f10";
@@ -347,7 +345,7 @@ fn switch_with_a_cak_of_a_file_takes_part_and_a_file_that_changes_changes_the_ke
 
 #[test]
 fn keys_of_256_bits_are_refused_where_wpa_supplicant_has_none_and_ends_that_key_otherwise_say_so() {
-    if !is_here("mka::keys_of_256_bits_are_refused_where_wpa_supplicant_has_none_and_ends_that_key_otherwise_say_so") {
+    if !is_here() {
         return;
     }
     let mut stage = Stage::new("keying: mka");

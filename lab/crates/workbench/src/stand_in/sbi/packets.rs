@@ -1,6 +1,7 @@
 //! Packets on loopback during a trial, by the kernel's clock: begin and end of each leg of a
 //! transaction.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -139,16 +140,34 @@ fn leg_from(passed: &[Passed], port: u16, begins: impl Fn(&Passed) -> bool) -> O
     Some((first.at, last.at))
 }
 
-/// The longest time in which nothing passed on the leg of a port, in nanoseconds, and whether an
-/// acknowledgement without payload from that port ended it.
-pub(crate) fn longest_silence(passed: &[Passed], port: u16) -> Option<(u64, bool)> {
+/// The longest time in which nothing passed on the leg of a port, in nanoseconds.
+pub(crate) fn longest_silence(passed: &[Passed], port: u16) -> Option<u64> {
     let on_leg: Vec<&Passed> = passed.iter().filter(|one| one.to == port || one.from == port).collect();
-    let silences = on_leg.windows(2).map(|pair| {
-        let after = pair[1];
-        let acknowledgement = after.from == port && after.payload == 0 && !after.syn;
-        (after.at.saturating_sub(pair[0].at), acknowledgement)
-    });
-    silences.max_by_key(|(length, _)| *length)
+    on_leg
+        .windows(2)
+        .map(|pair| pair[1].at.saturating_sub(pair[0].at))
+        .max()
+}
+
+/// Returns true if a client of a port kept payload back, for this many nanoseconds or more, until an
+/// acknowledgement without payload came. A server that is late has its acknowledgement sent too, but
+/// the next segment is its own.
+pub(crate) fn waited_for_acknowledgement(passed: &[Passed], port: u16, least: u64) -> bool {
+    let mut connections: BTreeMap<u16, Vec<&Passed>> = BTreeMap::new();
+    for one in passed.iter().filter(|one| one.to == port || one.from == port) {
+        let client = if one.to == port { one.from } else { one.to };
+        connections.entry(client).or_default().push(one);
+    }
+    connections.values().any(|connection| {
+        connection.windows(3).any(|three| {
+            let [before, acknowledgement, after] = [three[0], three[1], three[2]];
+            acknowledgement.from == port
+                && acknowledgement.payload == 0
+                && acknowledgement.at.saturating_sub(before.at) >= least
+                && after.to == port
+                && after.payload > 0
+        })
+    })
 }
 
 #[cfg(test)]
@@ -183,9 +202,29 @@ mod tests {
         opened[0].syn = true;
         assert_eq!(leg_with_opening(&opened, 80), Some((1, 7)));
         assert_eq!(leg(&opened, 80), Some((2, 7)));
-        assert_eq!(longest_silence(&all, 80), Some((4, false)));
-        let waiting = [passed(1, 9, 80, 10), passed(41, 80, 9, 0), passed(42, 9, 80, 3)];
-        assert_eq!(longest_silence(&waiting, 80), Some((40, true)));
+        assert_eq!(longest_silence(&all, 80), Some(4));
         assert_eq!(longest_silence(&all[..1], 80), None);
+    }
+
+    #[test]
+    fn a_wait_for_an_acknowledgement_is_one_next_to_longer_silences_and_of_a_late_server_it_is_none() {
+        let waiting = [passed(1, 9, 80, 10), passed(41, 80, 9, 0), passed(42, 9, 80, 3)];
+        assert!(waited_for_acknowledgement(&waiting, 80, 40));
+        assert!(!waited_for_acknowledgement(&waiting, 80, 41));
+        // A machine that does something else for longer, and another connection in between.
+        let busy = [
+            &waiting[..1],
+            &[passed(40, 8, 80, 1)],
+            &waiting[1..],
+            &[passed(400, 80, 9, 5)],
+        ]
+        .concat();
+        assert!(waited_for_acknowledgement(&busy, 80, 40));
+        // The server answers late: its kernel has acknowledged meanwhile.
+        let late = [passed(1, 9, 80, 10), passed(41, 80, 9, 0), passed(80, 80, 9, 5)];
+        assert!(!waited_for_acknowledgement(&late, 80, 40));
+        // The server waits.
+        let other = [passed(1, 80, 9, 10), passed(41, 9, 80, 0), passed(42, 80, 9, 3)];
+        assert!(!waited_for_acknowledgement(&other, 80, 40));
     }
 }

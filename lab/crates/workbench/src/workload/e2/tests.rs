@@ -14,8 +14,7 @@ mod as_root {
     /// The test runs itself again in a guest, whose kernel has SCTP and ESP.
     #[test]
     fn workloads_run_over_a_link_that_charons_key() {
-        let name = "workload::e2::tests::as_root::workloads_run_over_a_link_that_charons_key";
-        if !bartizan_testing::in_a_guest(name, &[]) {
+        if !bartizan_testing::in_a_guest(&[]) {
             inside();
         }
     }

@@ -29,8 +29,7 @@ mod as_root {
     /// The test runs itself again in a guest, whose kernel has MACsec.
     #[test]
     fn workloads_run_over_a_link_that_macsec_protects() {
-        let name = "workload::fronthaul::tests::as_root::workloads_run_over_a_link_that_macsec_protects";
-        if !bartizan_testing::in_a_guest(name, &[]) {
+        if !bartizan_testing::in_a_guest(&[]) {
             inside();
         }
     }

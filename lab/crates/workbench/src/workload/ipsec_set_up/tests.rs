@@ -37,10 +37,7 @@ mod as_root {
 
     #[test]
     fn charons_negotiate_what_each_combination_asks_and_the_packets_are_counted() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::find(std::env::current_exe().unwrap(), None).unwrap();
@@ -153,9 +150,8 @@ mod as_root {
 
     #[test]
     fn a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result() {
-        const NAME: &str = "workload::ipsec_set_up::tests::as_root::a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result";
         // In a guest, whose kernel has netem.
-        if !bartizan_testing::in_a_guest(NAME, &[]) {
+        if !bartizan_testing::in_a_guest(&[]) {
             over_a_path();
         }
     }
@@ -203,10 +199,7 @@ mod as_root {
 
     #[test]
     fn a_rekey_that_drops_its_additional_key_exchange_is_taken_down_and_what_went_through_it_is_counted() {
-        assert!(
-            bartizan_host::Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();

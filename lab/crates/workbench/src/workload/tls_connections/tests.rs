@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Facts;
-
 use super::*;
 use crate::workload::started::started;
 
@@ -60,10 +58,7 @@ mod as_root {
 
     #[test]
     fn connections_of_both_servers_are_whole_in_the_capture_and_counted_as_tshark_counts_them() {
-        assert!(
-            Facts::gather().root,
-            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
-        );
+        bartizan_testing::needs_root();
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::find(std::env::current_exe().unwrap(), None).unwrap();
         let combinations = [
