@@ -3,10 +3,10 @@
 # Guess: a patch that createPatch makes of two documents is one that applyPatch applies, and the path
 #   "" is the whole document (RFC 6901, 5, and RFC 6902, 4.1: "The root of the target document -
 #   whereupon the specified value becomes the entire content").
-# Seen: of two documents that differ in kind - a list that became an object, an object that became
-#   null - the patch is a replace of "", and applying it is a MissingError. So is an add of "" by
-#   another writer. The document is left as it was; a caller who does not look at the list of
-#   results sees no error. Test and copy of "" are applied.
+# Seen: a patch of two documents that differ in kind - a list that became an object, an object that
+#   became null - is a replace of "", and applying it is a MissingError. So is an add of "" by another
+#   writer. The document is left as it was; a caller who does not look at the list of results sees no
+#   error. Test and copy of "" are applied.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
