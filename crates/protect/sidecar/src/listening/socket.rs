@@ -28,7 +28,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
 pub(crate) fn expect_acknowledgements(stream: &TcpStream, stall: Duration) {
     let within = UNACKNOWLEDGED.max(2 * stall);
     if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(within)) {
-        tracing::debug!(%error, "a connection whose other end vanishes is noticed late");
+        tracing::debug!(%error, "a connection whose other end disappears is noticed late");
     }
 }
 

@@ -370,7 +370,7 @@ fn refuse(inside: &mut Inside<Box<Exchange>>, stream: u32) -> Option<Rc<Link>> {
     exchange.reset_carrier(Code::CANCEL)
 }
 
-/// Gives up what is kept of a request: a copy where a connection that has spoken carries it, else
+/// Drops the kept part of a request: a copy where a connection that has spoken carries it, else
 /// the request itself. Gives the connection to flush.
 pub(super) fn give_up(shared: &Shared, consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     let mut inside = consumer.inside();
