@@ -186,7 +186,7 @@ impl Requester {
             Credential::Secret { .. } => (Trust::new(given), Vec::new()),
             // A root that does not vouch for the new certificate is of before.
             Credential::Certificate { trust, .. } if given.is_empty() => {
-                let mut vouching = trust.roots().to_vec();
+                let mut vouching = trust.roots.to_vec();
                 vouching.retain(|root| {
                     let alone = trust.with_roots(vec![root.clone()]);
                     alone.chain(certificate.clone(), at_hand, now).is_ok()

@@ -244,6 +244,13 @@ impl<T> Connection<T> {
         self.role == Role::Client && self.stream.is_none() && !self.is_leaving()
     }
 
+    /// Returns true if a request was received whole and its response is under way: the client may
+    /// have closed its half, and reads on.
+    #[must_use]
+    pub fn is_answering(&self) -> bool {
+        self.role == Role::Server && self.stream.as_ref().is_some_and(Stream::is_received)
+    }
+
     /// Returns true if it takes no further message.
     #[must_use]
     pub fn is_leaving(&self) -> bool {

@@ -32,6 +32,10 @@ impl<T> Connection<T> {
                 Look::Enough => break,
             }
         }
+        // Bytes behind a response answer nothing, and would be taken for the answer to the next
+        // request.
+        let is_answered = self.stream.as_ref().is_some_and(Stream::is_received);
+        self.closing |= self.role == Role::Client && is_answered && at < input.len();
         Ok(Received {
             used: at,
             frames: taken,
@@ -83,7 +87,6 @@ impl<T> Connection<T> {
                 Incoming::Head => self.response(input, events),
                 Incoming::Body(_) => self.body(input, from, events),
                 Incoming::Done => {
-                    // Bytes after a response are read by the next turn, which finds no request for them.
                     self.ahead = input.len();
                     Ok(Look::Enough)
                 }

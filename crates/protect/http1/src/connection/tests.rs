@@ -280,10 +280,21 @@ fn bytes_that_answer_nothing_and_another_protocol_end_the_connection() {
     client.open(&get, true, "kept").unwrap();
     // A second response behind the first would be given to the next request.
     let input = b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    let (events, used) = receive(&mut client, input);
-    assert_eq!(events, "204.");
-    assert!(client.take_resumed());
-    assert!(client.receive(&input[used..], ALL, &mut Vec::new()).is_err());
+    assert_eq!(receive(&mut client, input).0, "204.");
+    assert!(client.is_idle() && client.is_leaving() && !client.has_room());
+    assert_eq!(client.open(&get, true, "next"), Err(Unopened::NoRoom));
+    // The same where a turn ends between the two.
+    let mut client: Connection<&str> = Connection::new(Role::Client, BOUNDS);
+    client.open(&get, true, "kept").unwrap();
+    let received = client.receive(input, 1, &mut Vec::new()).unwrap();
+    client.seen();
+    assert!(received.more && !client.has_room());
+    // And where they come later, before the next request.
+    let mut client: Connection<&str> = Connection::new(Role::Client, BOUNDS);
+    client.open(&get, true, "kept").unwrap();
+    let (_, used) = receive(&mut client, &input[..27]);
+    assert!(used == 27 && client.has_room());
+    assert!(client.receive(&input[27..], ALL, &mut Vec::new()).is_err());
     for (input, code) in [
         (&b"\0\0\x06\x04\0\0\0\0\0"[..], Code::HTTP_1_1_REQUIRED),
         (b"SSH-2.0-x\r\n", Code::PROTOCOL_ERROR),

@@ -79,6 +79,9 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
         failed(Why::Peer(reason), detail, &hint)
     })?;
     let connect = began.elapsed();
+    if path == Path::Http2 {
+        socket::expect_acknowledgements(&stream, shared.limits.stall);
+    }
     let prepared = socket::prepare(&stream).and_then(|()| stream.local_addr());
     let local_address = prepared.map_err(|error| {
         let hint = format!("the connection went away at once; see the log of {}", upstream.end());
@@ -181,6 +184,9 @@ pub(crate) async fn accept(
             return None;
         }
     };
+    if path == Path::Http2 {
+        socket::expect_acknowledgements(&stream, shared.limits.stall);
+    }
     let mut leg = Leg {
         direction: Direction::Inbound,
         interface,

@@ -22,7 +22,7 @@ use crate::listening::handshake_threads::Authenticated;
 use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
 use crate::paths::function;
-use crate::paths::http2::{self, Caller, Location, Pool, Reader, Route, Service};
+use crate::paths::http2::{self, Caller, Location, Pool, Reader, ResetAllowance, Route, Service};
 use crate::paths::sctp;
 use crate::paths::splice::{Ended, Splice};
 use crate::runtime::until::until;
@@ -49,6 +49,7 @@ pub(crate) struct Function {
 struct Consumer {
     requests: Arc<Requests>,
     reader: Rc<Reader>,
+    resets: Rc<ResetAllowance>,
 }
 
 impl Function {
@@ -71,6 +72,7 @@ impl Function {
                 worker.shared.node.as_str(),
             )),
             reader: Reader::new(&worker.budget, Location::Remote),
+            resets: Rc::new(ResetAllowance::new()),
         });
         consumer.clone()
     }
@@ -222,6 +224,7 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
         shared,
         side: Side::Inbound,
         reader: consumer.reader,
+        resets: consumer.resets,
         route: |_: &_| {
             session.request();
             Ok(route.clone())

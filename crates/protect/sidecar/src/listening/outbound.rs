@@ -16,8 +16,9 @@ use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::WarmPool;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
+use crate::listening::socket;
 use crate::metrics::Side;
-use crate::paths::http2::{self, Caller, Location, Reader, Route, Service};
+use crate::paths::http2::{self, Caller, Location, Reader, ResetAllowance, Route, Service};
 use crate::paths::splice::{Ended, Splice};
 use crate::routing::authority::Authority;
 use crate::routing::peers::{NoUpstream, Upstream, Upstreams};
@@ -126,6 +127,7 @@ pub(crate) async fn http2(
 ) {
     let shared = &worker.shared;
     shared.metrics.local_connection(Side::Outbound, "http2");
+    socket::expect_acknowledgements(&local, shared.limits.stall);
     let Some(mut first) = first_bytes(&mut local, &mut guard).await else {
         return;
     };
@@ -144,6 +146,7 @@ pub(crate) async fn http2(
         shared,
         side: Side::Outbound,
         reader: Reader::new(&worker.budget, Location::Local),
+        resets: Rc::new(ResetAllowance::new()),
         route: |head: &_| {
             slot.establish();
             routing.route(head)

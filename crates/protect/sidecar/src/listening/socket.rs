@@ -10,11 +10,27 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// A peer that vanished without a word is noticed after 15 + 3 x 5 seconds.
+/// A peer that vanished without a word is noticed after 15 + 3 x 5 seconds where nothing is under
+/// way to it.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(15))
     .with_interval(Duration::from_secs(5))
     .with_retries(3);
+
+/// Longest time that data of requests and responses goes unacknowledged, where no reader may stall
+/// for as long.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+
+/// Ends a connection of requests whose other end has vanished. Linux sends no keepalive while data
+/// is unacknowledged, and repeats that for a quarter of an hour. A window that stays closed counts
+/// as well, so the time is longer than a reader may stall. Bytes of `splice` have no such bound: a
+/// reader there may rest for as long as it wants, and has what its own socket would give it.
+pub(crate) fn expect_acknowledgements(stream: &TcpStream, stall: Duration) {
+    let within = UNACKNOWLEDGED.max(2 * stall);
+    if let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(within)) {
+        tracing::debug!(%error, "a connection whose other end disappears is noticed late");
+    }
+}
 
 /// Sets what a TLS connection needs before its first byte: without TCP_NODELAY the flights of an ML-DSA handshake meet Nagle's
 /// algorithm and the peer's delayed acknowledgement, which costs 40 ms.
@@ -91,5 +107,18 @@ mod tests {
         assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(15));
         assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
         assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
+        assert_eq!(accepted.tcp_user_timeout().unwrap(), None);
+    }
+
+    /// Linux counts a window that stays closed as well.
+    #[tokio::test]
+    async fn acknowledgements_are_expected_for_longer_than_a_reader_may_stall() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        for (stall, within) in [(10, 20), (30, 60)] {
+            expect_acknowledgements(&client, Duration::from_secs(stall));
+            let set = SockRef::from(&client).tcp_user_timeout().unwrap();
+            assert_eq!(set, Some(Duration::from_secs(within)));
+        }
     }
 }

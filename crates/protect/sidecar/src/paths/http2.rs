@@ -14,6 +14,8 @@ mod port;
 mod resets;
 mod serve;
 mod shares;
+#[cfg(test)]
+mod tests;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(crate) use caller::Caller;
 pub(crate) use connection::Version;
 pub(crate) use exchange::Route;
 pub(crate) use pool::{Occupancy, Pool, Target, WaitsFor};
+pub(crate) use resets::ResetAllowance;
 pub(crate) use serve::{Ended, Service, serve};
 
 use crate::answers::failure::Failure;
@@ -84,6 +87,7 @@ where
         side,
         // It answers with a few hundred bytes.
         reader: Reader::new(&Rc::default(), Location::Local),
+        resets: Rc::new(ResetAllowance::new()),
         route: |_: &_| Err(failure.clone()),
         caller: Caller::Function,
         refuses: true,

@@ -141,7 +141,17 @@ impl Stage {
 
     /// A sidecar of this process. Call it within [`run`].
     pub(crate) async fn start(&self, node: &str) -> Running {
-        Sidecar::start(&self.deployment(), node)
+        self.start_within(node, "").await
+    }
+
+    /// The same with further limits.
+    pub(crate) async fn start_within(&self, node: &str, limits: &str) -> Running {
+        let text = self
+            .text()
+            .replace("handshake: 1m", &format!("handshake: 1m, {limits}"));
+        let deployment = Deployment::parse(&text, "pair.yaml", self.place.path());
+        let deployment = deployment.unwrap_or_else(|error| panic!("{error}"));
+        Sidecar::start(&deployment, node)
             .await
             .unwrap_or_else(|error| panic!("{error}"))
     }

@@ -181,9 +181,9 @@ fn no_reason_of_a_revocation_lets_the_key_be_certified_again() {
     let old = authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).unwrap();
     for reason in [Reason::Unspecified, Reason::CessationOfOperation, Reason::Superseded] {
         let next = key(Algorithm::Ed25519);
-        let new = authority.update(old.serial(), &next, now()).unwrap();
-        authority.revoke(&new.serial().to_string(), reason, now()).unwrap();
-        let again = authority.update(old.serial(), &next, now());
+        let new = authority.update(old.serial, &next, now()).unwrap();
+        authority.revoke(&new.serial.to_string(), reason, now()).unwrap();
+        let again = authority.update(old.serial, &next, now());
         assert!(matches!(again, Err(Error::RevokedKey(_))), "{reason}");
     }
 }
@@ -199,8 +199,8 @@ fn an_update_is_valid_no_longer_than_what_it_replaces() {
     });
     let old = authority.issue(&old, now()).unwrap();
     let later = now() + hour / 2;
-    let new = authority.update(old.serial(), &key(Algorithm::Ed25519), later).unwrap();
-    assert_eq!(new.certificate().not_after(), later + hour);
+    let new = authority.update(old.serial, &key(Algorithm::Ed25519), later).unwrap();
+    assert_eq!(new.certificate.not_after(), later + hour);
 }
 
 /// The oldest open invitation was taken, used by a key that was lost, and the new one was of no use

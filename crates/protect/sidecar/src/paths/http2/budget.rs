@@ -48,7 +48,8 @@ pub(crate) enum Location {
 /// A reader, whose program may stall: a peer with all its connections, or one connection of the
 /// network function.
 ///
-/// Waiting data is charged to the reader that does not take it, not to its sender. Together readers
+/// Waiting data is charged to the reader that does not take it, not to its sender. A request whose
+/// response has not begun is charged to the reader of its response. Together readers
 /// may leave [`TOGETHER`] waiting (with several workers, those of each its part of that). Once that
 /// is reached each may have an equal share of it, and one that has more loses the streams that have
 /// waited for longest. So one with many connections has no more than one with few, and all together
@@ -57,7 +58,56 @@ pub(crate) enum Location {
 pub(crate) struct Reader {
     budget: Rc<Budget>,
     pub(super) location: Location,
-    waiting: Cell<usize>,
+    pub(super) waiting: Cell<usize>,
+    /// Its own requests that wait for a connection.
+    requests: Cell<usize>,
+}
+
+/// A request that waits for a connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place(Rc<Reader>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.requests.set(self.0.requests.get() - 1);
+    }
+}
+
+/// The body of a request as far as it has come, kept until its response begins. It is charged, with
+/// the head, to the reader of that response.
+#[derive(Debug)]
+pub(super) struct Kept {
+    reader: Rc<Reader>,
+    head: usize,
+    pub(super) body: Vec<u8>,
+}
+
+impl Kept {
+    /// That of a request with a head of so many bytes.
+    pub(super) fn new(reader: &Rc<Reader>, head: usize) -> Self {
+        reader.changed(0, head);
+        Self {
+            reader: Rc::clone(reader),
+            head,
+            body: Vec::new(),
+        }
+    }
+
+    /// Bytes that are charged for it.
+    pub(super) fn size(&self) -> usize {
+        self.head + self.body.len()
+    }
+
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.body.extend_from_slice(bytes);
+        self.reader.changed(0, bytes.len());
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.reader.changed(self.size(), 0);
+    }
 }
 
 impl Reader {
@@ -66,7 +116,22 @@ impl Reader {
             location,
             budget: Rc::clone(budget),
             waiting: Cell::new(0),
+            requests: Cell::new(0),
         })
+    }
+
+    /// A place among the requests of its own that wait for a connection; none where so many do.
+    pub(super) fn place(self: &Rc<Self>, at_most: usize) -> Option<Place> {
+        let requests = self.requests.get();
+        (requests < at_most).then(|| {
+            self.requests.set(requests + 1);
+            Place(Rc::clone(self))
+        })
+    }
+
+    /// Distinguishes it from others, for as long as it is there.
+    pub(super) fn number(self: &Rc<Self>) -> u64 {
+        Rc::as_ptr(self) as usize as u64
     }
 
     /// Records that `now` bytes wait on one of its connections, `before` until then.

@@ -150,6 +150,13 @@ impl<T> Connection<T> {
         }
     }
 
+    /// Returns true if a client that sends nothing more has its response yet to come. A client of
+    /// HTTP/2 says so by the end of its stream; where it ends its connection too it can open no
+    /// window, so its requests are cancelled.
+    pub(super) fn is_answering(&self) -> bool {
+        matches!(self, Self::Http1(one) if one.is_answering())
+    }
+
     /// Returns true if the other side takes no further request.
     pub(super) fn is_away(&self) -> bool {
         match self {

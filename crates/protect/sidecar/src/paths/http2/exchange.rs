@@ -8,9 +8,10 @@ use bartizan_deployment::Limits;
 use bartizan_http1::{Unopened, is_repeatable};
 use bartizan_http2::{Code, Fields, Indexing};
 use bartizan_server::contained;
-use tokio::task::spawn_local;
+use tokio::task::{AbortHandle, spawn_local};
 
 use super::attempts::Attempts;
+use super::budget::{Kept, Place, Reader};
 use super::link::Link;
 use super::pool::{Pool, Wants};
 use super::port::{Inside, Port};
@@ -76,7 +77,7 @@ pub(super) struct Exchange {
     /// The head of the request, until its response begins.
     pub(super) head: Fields,
     /// The body so far, until its response begins or it is too long.
-    pub(super) kept: Option<Vec<u8>>,
+    pub(super) kept: Option<Kept>,
     pub(super) tail: Tail,
     /// Status of the final response, once it has begun.
     pub(super) status: Option<u16>,
@@ -85,12 +86,24 @@ pub(super) struct Exchange {
 }
 
 /// Carrier of a request.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Carrier {
     /// Nothing yet.
     None,
+    /// A task that waits for a connection.
+    Waiting { _task: Task, _place: Place },
     /// This stream of this connection.
     On(Rc<Link>, u32),
+}
+
+/// A task that ends when this is dropped: nothing waits or dials for a request that was reset.
+#[derive(Debug)]
+pub(super) struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// End of a request, as far as it is known.
@@ -106,7 +119,7 @@ impl Exchange {
     pub(super) fn new(
         shared: &Arc<Shared>,
         route: Route,
-        resets: &Rc<ResetAllowance>,
+        (reader, resets): (&Rc<Reader>, &Rc<ResetAllowance>),
         mut head: Fields,
         end: bool,
     ) -> Result<Box<Self>, (Box<Self>, Failure)> {
@@ -129,8 +142,8 @@ impl Exchange {
             until,
             attempts: Attempts::new(until),
             carrier: Carrier::None,
+            kept: Some(Kept::new(reader, head.size())),
             head,
-            kept: Some(Vec::new()),
             tail: if end { Tail::End } else { Tail::Open },
             status: None,
             ended: false,
@@ -165,20 +178,30 @@ impl Exchange {
         if end {
             self.tail = Tail::End;
         }
-        let waiting = match &self.carrier {
-            Carrier::None => true,
-            // It may turn out to speak another version; until it has spoken it takes 65,535 bytes.
-            Carrier::On(link, _) => !link.settled.get(),
-        };
+        let waiting = !self.is_settled();
         if let Some(kept) = &mut self.kept {
             // A body without a settled carrier must be kept whatever its length, which the stream's
-            // window bounds.
-            if waiting || kept.len() + bytes.len() <= KEPT_AT_MOST {
-                kept.extend_from_slice(bytes);
+            // window and the budget of its reader bound.
+            if waiting || kept.body.len() + bytes.len() <= KEPT_AT_MOST {
+                kept.extend(bytes);
             } else {
                 self.kept = None;
             }
         }
+    }
+
+    /// The connection that carries it, and its stream there.
+    pub(super) fn carried(&self) -> Option<(Rc<Link>, u32)> {
+        match &self.carrier {
+            Carrier::On(link, stream) => Some((Rc::clone(link), *stream)),
+            Carrier::None | Carrier::Waiting { .. } => None,
+        }
+    }
+
+    /// Returns true if a connection carries it that has spoken: until then it may turn out to speak
+    /// another version, and takes 65,535 bytes.
+    fn is_settled(&self) -> bool {
+        matches!(&self.carrier, Carrier::On(link, _) if link.settled.get())
     }
 
     /// The final response begins: the request will not be sent again.
@@ -200,7 +223,7 @@ impl Exchange {
 
     /// Requirements on the connection that carries it.
     fn wants(&self, owner: u64) -> Wants {
-        let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
+        let kept = self.kept.as_ref().is_some_and(|kept| !kept.body.is_empty());
         Wants {
             body: kept || !matches!(self.tail, Tail::End),
             owner,
@@ -231,11 +254,9 @@ impl Exchange {
     }
 
     fn reset_carrier(&self, code: Code) -> Option<Rc<Link>> {
-        let Carrier::On(link, stream) = &self.carrier else {
-            return None;
-        };
-        link.port.inside().connection.reset(*stream, code);
-        Some(Rc::clone(link))
+        let (link, stream) = self.carried()?;
+        link.port.inside().connection.reset(stream, code);
+        Some(link)
     }
 }
 
@@ -305,20 +326,61 @@ fn with_authority(head: &Fields) -> Option<Fields> {
 pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
     let found = {
         let mut inside = origin.consumer.inside();
-        let owner = inside.reader_number();
+        let owner = inside.reader().number();
         let exchange = inside.connection.kept(origin.stream);
         exchange.map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants(owner)))
     };
     let (pool, wants) = found?;
-    if let Some(link) = pool.pick(wants) {
-        match hand_over(&origin, &link) {
-            Handed::Done => return Some(link),
-            Handed::Gone => return None,
-            Handed::NoRoom => {}
+    if let Some(link) = pool.pick(wants)
+        && hand_over(&origin, &link)
+    {
+        return Some(link);
+    }
+    wait(&origin, false);
+    None
+}
+
+/// Has a task wait for a connection. A reader's requests that do so are bounded, whatever its
+/// connections: so is the memory for them, and the number of those that the others' wait behind.
+fn wait(origin: &Origin, again: bool) {
+    let mut inside = origin.consumer.inside();
+    let reader = Rc::clone(inside.reader());
+    let Some(exchange) = inside.connection.kept(origin.stream) else {
+        return;
+    };
+    match reader.place(2 * exchange.shared.limits.streams as usize) {
+        Some(place) => {
+            let task = spawn_local(contained(carry(origin.clone(), again)));
+            exchange.carrier = Carrier::Waiting {
+                _task: Task(task.abort_handle()),
+                _place: place,
+            };
+        }
+        None => {
+            exchange.shared.metrics.limit_reached("streams");
+            refuse(&mut inside, origin.stream);
         }
     }
-    spawn_local(contained(carry(origin, false)));
-    None
+}
+
+/// Resets a request that was not processed. Gives the connection that has to hear of it.
+fn refuse(inside: &mut Inside<Box<Exchange>>, stream: u32) -> Option<Rc<Link>> {
+    let mut exchange = inside.connection.reset(stream, Code::REFUSED_STREAM)?;
+    exchange.account.ended(Outcome::ProducerReset);
+    exchange.reset_carrier(Code::CANCEL)
+}
+
+/// Drops the kept part of a request: a copy where a connection that has spoken carries it, else
+/// the request itself. Gives the connection to flush.
+pub(super) fn give_up(shared: &Shared, consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
+    let mut inside = consumer.inside();
+    let exchange = inside.connection.kept(stream)?;
+    if exchange.is_settled() {
+        exchange.kept = None;
+        return None;
+    }
+    shared.metrics.limit_reached("waiting");
+    refuse(&mut inside, stream)
 }
 
 /// The same where a connection has to be waited for; `again` where the request was on its way before.
@@ -326,7 +388,7 @@ async fn carry(origin: Origin, again: bool) {
     let Origin { consumer, stream } = &origin;
     let found = {
         let mut inside = consumer.inside();
-        let owner = inside.reader_number();
+        let owner = inside.reader().number();
         let exchange = inside.connection.kept(*stream);
         exchange.map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants(owner)))
     };
@@ -354,41 +416,29 @@ async fn carry(origin: Origin, again: bool) {
                 return consumer.flush();
             }
         };
-        match hand_over(&origin, &link) {
-            Handed::Done => {
-                link.port.flush();
-                return consumer.flush();
-            }
-            Handed::Gone => return consumer.flush(),
-            Handed::NoRoom => {}
+        if hand_over(&origin, &link) {
+            link.port.flush();
+            return consumer.flush();
         }
     }
 }
 
-/// The outcome of handing a request over.
-enum Handed {
-    Done,
-    /// The connection takes no more requests.
-    NoRoom,
-    /// It was reset, waited for too long, or has its answer.
-    Gone,
-}
-
-/// Writes a request that nothing carries to a connection, as far as it has come.
+/// Writes a request that nothing carries to a connection, as far as it has come, or answers why it
+/// cannot be written. Returns false if the connection takes no more requests.
 ///
 /// Not a step of it waits for anything, and no other thread has either end: so nothing comes between that would belong to one of them
 /// alone.
-fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
+fn hand_over(origin: &Origin, link: &Rc<Link>) -> bool {
     let Origin { consumer, stream } = origin;
     let (head, body, tail, pool) = {
         let mut inside = consumer.inside();
         match inside.connection.kept(*stream) {
-            Some(exchange) if matches!(exchange.carrier, Carrier::None) => {
-                let body = exchange.kept.clone().unwrap_or_default();
+            Some(exchange) if !matches!(exchange.carrier, Carrier::On(..)) => {
+                let body = exchange.kept.as_ref().map(|kept| kept.body.clone()).unwrap_or_default();
                 let head = std::mem::take(&mut exchange.head);
                 (head, body, exchange.tail.clone(), Rc::clone(&exchange.route.pool))
             }
-            _ => return Handed::Gone,
+            _ => return true,
         }
     };
     let ends = body.is_empty() && matches!(tail, Tail::End);
@@ -396,20 +446,20 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
     let id = {
         let mut inside = consumer.inside();
         let Some(exchange) = inside.connection.kept(*stream) else {
-            return Handed::Gone;
+            return true;
         };
         let id = match opened {
             Ok(id) => id,
             Err(Unopened::NoRoom) => {
                 exchange.head = head;
-                return Handed::NoRoom;
+                return false;
             }
             Err(Unopened::Unwritable) => {
                 let failure = Failure::unwritable(&pool.peer);
                 complain(exchange, &failure);
                 let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
                 answer(&shared, side, &mut inside, *stream, &failure);
-                return Handed::Gone;
+                return true;
             }
         };
         exchange.head = head;
@@ -421,7 +471,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
         id
     };
     if body.is_empty() && !matches!(tail, Tail::Trailers(_)) {
-        return Handed::Done;
+        return true;
     }
     let sent = {
         let mut inside = link.port.inside();
@@ -438,7 +488,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
     };
     let sent = sent.unwrap_or(body.len());
     consumer.inside().connection.release(*stream, sent);
-    Handed::Done
+    true
 }
 
 /// Sends a request again that its producer's side has not processed, or answers why that cannot be.
@@ -453,8 +503,8 @@ pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option
         let attempt = exchange.attempts.made;
         tracing::debug!(peer = &route.pool.peer, reason, attempt, "request sent again");
         drop(inside);
-        spawn_local(contained(carry(origin, true)));
-        return None;
+        wait(&origin, true);
+        return Some(origin.consumer);
     }
     drop(inside);
     match reason {
@@ -525,7 +575,7 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     };
     let refusal = match &carrier {
         Carrier::On(link, _) => link.refusal(),
-        Carrier::None => None,
+        Carrier::None | Carrier::Waiting { .. } => None,
     };
     // Looked up while nothing is borrowed: it asks other connections.
     let waits_for = refusal.is_none().then(|| pool.waits_for()).flatten();
@@ -561,10 +611,16 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     drop(inside);
     match carrier {
         Carrier::On(link, id) => {
-            link.port.inside().connection.reset(id, Code::CANCEL);
+            let carried = link.port.inside().connection.reset(id, Code::CANCEL);
+            let heard = link.port.inside().heard;
+            // Nothing came by it since: it may have died without a word, and another would be
+            // answered.
+            if !link.is_retired() && carried.is_some_and(|carried| carried.heard == heard) {
+                pool.retire(&link);
+            }
             Some(link)
         }
-        Carrier::None => None,
+        Carrier::None | Carrier::Waiting { .. } => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A connection that carries requests on: to a peer's sidecar, or to the network function.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,6 +13,7 @@ use bartizan_http2::{Code, Event, Role, Unsent};
 use bartizan_tls::Refused;
 use tokio::time::timeout;
 
+use super::budget::Reader;
 use super::connection::Version;
 use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
@@ -32,6 +33,8 @@ pub(super) type Producer = Port<Carried>;
 #[derive(Debug)]
 pub(super) struct Carried {
     pub(super) origin: Origin,
+    /// Reads of the connection until then.
+    pub(super) heard: u64,
     pub(super) _counted: Counted,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Link {
     pub(super) retired: Cell<bool>,
     /// Requests it has carried.
     pub(super) carried: Cell<u64>,
+    /// Reader whose request was the first on it.
+    pub(super) owner: OnceCell<Rc<Reader>>,
     /// Present where the connection is to a peer.
     pub(super) session: Option<Arc<Session>>,
     /// The other side speaks another version of HTTP: nothing on it was processed.
@@ -356,7 +361,10 @@ fn turn(
             idle
         };
         if idle && !flushed.is_pending() {
-            return Poll::Ready(Ok(()));
+            return Poll::Ready(match link.version() == Version::Http1 && !inbox.is_empty() {
+                true => Err("bytes that answer no request".to_owned()),
+                false => Ok(()),
+            });
         }
         let received = link.port.poll_receive(context, &mut turn, inbox, |event, input| {
             link.take(event, input, touched);

@@ -1,6 +1,6 @@
 //! HTTP/2 connections to one target, kept open and shared by requests.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
@@ -13,7 +13,7 @@ use bartizan_http1::Unopened;
 use bartizan_http2::{self as http2, Fields, Role};
 use bartizan_server::contained;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
@@ -28,6 +28,7 @@ use crate::dialling::backoff::Backoff;
 use crate::dialling::handshake;
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
+use crate::listening::socket;
 use crate::paths::function;
 use crate::routing::peers::Upstream;
 use crate::shared::Shared;
@@ -60,7 +61,7 @@ pub(crate) struct Pool {
     reader: Rc<Reader>,
     links: RefCell<Vec<Rc<Link>>>,
     /// Held while dialling, so that a hundred requests that find no connection make one.
-    dialling: tokio::sync::Mutex<Option<Failure>>,
+    dialling: Arc<Mutex<Option<Failure>>>,
     /// Dials that have ended.
     dialled: Cell<usize>,
     /// Number of connections to keep ready.
@@ -68,7 +69,7 @@ pub(crate) struct Pool {
     /// A connection was lost.
     lost: Notify,
     /// Requests that wait for a stream of any connection.
-    waiting: Cell<usize>,
+    pub(super) waiting: Cell<usize>,
     /// There may be one.
     room: Notify,
     /// HTTP version of the target, as far as it is known: HTTP/2 until it turns out otherwise (TS
@@ -148,6 +149,22 @@ impl Occupancy {
     }
 }
 
+/// One request that waits for a stream, until it is dropped: a reset of it ends its task.
+struct Waits<'a>(&'a Cell<usize>);
+
+impl<'a> Waits<'a> {
+    fn begin(waiting: &'a Cell<usize>) -> Self {
+        waiting.set(waiting.get() + 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 impl Drop for Counted {
     fn drop(&mut self) {
         self.occupancy.streams.fetch_sub(1, Ordering::Relaxed);
@@ -175,7 +192,7 @@ impl Pool {
             peer,
             reader: Reader::new(&worker.budget, location),
             links: RefCell::default(),
-            dialling: tokio::sync::Mutex::default(),
+            dialling: Arc::default(),
             dialled: Cell::new(0),
             ready: Cell::new(0),
             lost: Notify::new(),
@@ -269,7 +286,8 @@ impl Pool {
     /// Sends the head of a request on a connection; the stream it is on.
     pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Result<u32, Unopened> {
         // Requests of one reader share what they may have of the link's window: a peer's, however many connections it makes.
-        let owner = origin.consumer.inside().reader_number();
+        let reader = Rc::clone(origin.consumer.inside().reader());
+        let owner = reader.number();
         let opened = {
             let mut inside = link.port.inside();
             if !inside.has_room() {
@@ -278,10 +296,12 @@ impl Pool {
             inside.used();
             let carried = Carried {
                 origin: origin.clone(),
+                heard: inside.heard,
                 _counted: self.count(owner),
             };
             inside.connection.open(head, end, owner, carried)?
         };
+        link.owner.get_or_init(|| reader);
         let carried = link.carried.get() + 1;
         link.carried.set(carried);
         if let Some(session) = &link.session {
@@ -311,17 +331,16 @@ impl Pool {
                 if !std::mem::replace(&mut waited, true) {
                     self.shared.metrics.limit_reached("streams");
                 }
-                self.waiting.set(self.waiting.get() + 1);
+                let _waits = Waits::begin(&self.waiting);
                 tokio::select! {
                     () = self.room.notified() => {}
                     // A connection may have gone without notice.
                     () = self.shared.ticks.next() => {}
                 }
-                self.waiting.set(self.waiting.get() - 1);
                 continue;
             }
             let before = self.dialled.get();
-            let mut last = self.dialling.lock().await;
+            let last = Arc::clone(&self.dialling).lock_owned().await;
             if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
@@ -335,11 +354,23 @@ impl Pool {
             if !self.has_share(wants.owner) || is_full() {
                 continue;
             }
-            let dialled = self.dial().await;
-            *last = dialled.as_ref().err().cloned();
-            self.dialled.set(self.dialled.get() + 1);
-            return dialled;
+            // A task of its own: requests that wait behind this one need the connection where this
+            // one is reset.
+            let dialled = spawn_local(contained(Rc::clone(self).dial_alone(last)));
+            return match dialled.await {
+                Ok(dialled) => dialled,
+                // It panicked. The request is answered once it is late.
+                Err(_) => std::future::pending().await,
+            };
         }
+    }
+
+    /// Dials, and lets those that wait for it know the outcome.
+    async fn dial_alone(self: Rc<Self>, mut last: OwnedMutexGuard<Option<Failure>>) -> Result<Rc<Link>, Failure> {
+        let dialled = self.dial().await;
+        *last = dialled.as_ref().err().cloned();
+        self.dialled.set(self.dialled.get() + 1);
+        dialled
     }
 
     /// An open connection with room for a stream, and for a request with a body one whose other end takes bodies: where one consumer's
@@ -357,7 +388,8 @@ impl Pool {
             }
             // A connection of HTTP/1.1 may have been ended before the request reaches it, and nothing would say so: what must not be done
             // twice goes by one on which nothing was asked yet (RFC 9112, section 9.3.1).
-            if !wants.repeatable && link.carried.get() > 0 && inside.connection.version() == Version::Http1 {
+            let is_kept = link.carried.get() > 0 && inside.connection.version() == Version::Http1;
+            if is_kept && !(wants.repeatable && self.may_share(link, wants.owner)) {
                 continue;
             }
             if !wants.body || inside.connection.is_window_open() {
@@ -367,6 +399,15 @@ impl Pool {
         }
         shut.filter(|_| links.len() >= self.shared.workers.share(LINKS_AT_MOST))
             .map(Rc::clone)
+    }
+
+    /// Returns true if a reader's request may follow those before it on a connection of HTTP/1.1.
+    /// Requests have no numbers there: what an endpoint of the function sends beyond its response,
+    /// in a later segment, is the response to the next request for all that can be seen. So each
+    /// peer has connections of its own, and can have its own requests answered wrongly alone. The
+    /// network function itself is behind all readers of a pool that leads to a peer.
+    fn may_share(&self, link: &Link, owner: u64) -> bool {
+        self.leads_to_a_peer() || link.owner.get().is_none_or(|reader| reader.number() == owner)
     }
 
     pub(super) fn speaks_http1(&self) -> bool {
@@ -458,7 +499,9 @@ impl Pool {
                     // The function that comes up in its place may be another.
                     self.version.set(Version::Http2);
                 }
-                Ok(self.start(dialled?, None))
+                let stream = dialled?;
+                socket::expect_acknowledgements(&stream, self.shared.limits.stall);
+                Ok(self.start(stream, None))
             }
         }
     }
@@ -480,6 +523,7 @@ impl Pool {
             ),
             retired: Cell::new(false),
             carried: Cell::new(0),
+            owner: OnceCell::new(),
             session,
             mistaken: Cell::new(false),
             settled: Cell::new(self.version.get() == Version::Http1),
@@ -542,14 +586,8 @@ impl Pool {
                 continue;
             }
             drop(open);
-            let dialled = {
-                let mut last = self.dialling.lock().await;
-                let dialled = self.dial().await;
-                *last = dialled.as_ref().err().cloned();
-                self.dialled.set(self.dialled.get() + 1);
-                dialled
-            };
-            if let Err(failure) = dialled
+            let last = Arc::clone(&self.dialling).lock_owned().await;
+            if let Err(failure) = Rc::clone(&self).dial_alone(last).await
                 && guard.phase() == Phase::Running
             {
                 self.shared.failure_log.log("no connection kept ready", &failure);

@@ -61,6 +61,8 @@ pub(super) struct Inside<T> {
     unused: bool,
     /// Its owner has gone.
     over: bool,
+    /// Reads that gave something.
+    pub(super) heard: u64,
 }
 
 /// State that the owner keeps between its turns.
@@ -70,6 +72,8 @@ pub(super) struct Inbox<T> {
     rest: Vec<u8>,
     /// Whole frames may be in `rest`.
     fresh: bool,
+    /// The other side sends nothing more.
+    ended: bool,
     events: Vec<Event<T>>,
 }
 
@@ -115,6 +119,7 @@ impl<T> Inbox<T> {
         Self {
             fresh: !first.is_empty(),
             rest: first,
+            ended: false,
             events: Vec::new(),
         }
     }
@@ -150,6 +155,7 @@ impl<T> Port<T> {
             leaving: false,
             unused: role == Role::Client,
             over: false,
+            heard: 0,
         }))
     }
 
@@ -245,10 +251,25 @@ impl<T> Port<T> {
                     0
                 } else {
                     let mut buffer = ReadBuf::new(&mut input);
-                    let polled = ready!(Pin::new(&mut inside.socket).poll_read(context, &mut buffer));
+                    let polled = match inbox.ended {
+                        true => Ok(()),
+                        false => ready!(Pin::new(&mut inside.socket).poll_read(context, &mut buffer)),
+                    };
                     turn.reads -= 1;
                     match (polled, buffer.filled().len()) {
-                        (Ok(()), read @ 1..) => read,
+                        (Ok(()), read @ 1..) => {
+                            inside.heard += 1;
+                            read
+                        }
+                        // A client may close its half behind its last request. The task that
+                        // completes the response wakes the owner.
+                        (Ok(()), 0) if inside.connection.is_answering() => {
+                            inbox.ended = true;
+                            if inbox.rest.is_empty() {
+                                inside.connection.drain();
+                            }
+                            return Poll::Pending;
+                        }
                         (ended, _) => {
                             inside.connection.finish(ended.is_ok(), &mut inbox.events);
                             drop(inside);
@@ -356,9 +377,9 @@ impl<T> Inside<T> {
         self.wake();
     }
 
-    /// Distinguishes its reader from others.
-    pub(super) fn reader_number(&self) -> u64 {
-        Rc::as_ptr(&self.reader) as usize as u64
+    /// The reader of what is sent by it.
+    pub(super) fn reader(&self) -> &Rc<Reader> {
+        &self.reader
     }
 
     /// Returns true if its reader leaves more waiting than its share.

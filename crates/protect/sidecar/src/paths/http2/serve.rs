@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::budget::Reader;
 use super::caller::Caller;
 use super::connection::Version;
-use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
+use super::exchange::{self, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
 use super::port::{Inbox, Progress, Stop, Turn};
 use super::resets::ResetAllowance;
@@ -70,8 +70,10 @@ pub(crate) struct Service<'a, R> {
     pub(crate) shared: &'a Arc<Shared>,
     /// Direction of the requests.
     pub(crate) side: Side,
-    /// Reader that is charged for data waiting for the client.
+    /// Reader that is charged for data waiting for the client, and for its requests.
     pub(crate) reader: Rc<Reader>,
+    /// Resets that the client has left.
+    pub(crate) resets: Rc<ResetAllowance>,
     /// The route of each, or why it has none.
     pub(crate) route: R,
     /// The client as the targets of requests see it.
@@ -106,7 +108,6 @@ where
     let mut session = Session {
         service: &service,
         port: &port,
-        resets: Rc::new(ResetAllowance::new()),
         touched: Touched::default(),
     };
     let mut inbox = Inbox::new(first);
@@ -174,7 +175,6 @@ where
 struct Session<'a, R> {
     service: &'a Service<'a, R>,
     port: &'a Rc<Consumer>,
-    resets: Rc<ResetAllowance>,
     touched: Touched<Link>,
 }
 
@@ -189,7 +189,7 @@ where
         let mut turn = Turn::new();
         loop {
             let received = port.poll_receive(context, &mut turn, inbox, |event, input| self.take(event, input));
-            if self.service.side == Side::Outbound && self.resets.is_exhausted() {
+            if self.service.side == Side::Outbound && self.service.resets.is_exhausted() {
                 return Poll::Ready(Err(Ended::RapidReset));
             }
             match received {
@@ -242,9 +242,9 @@ where
                     if exchange.kept.is_some() {
                         exchange.tail = exchange::Tail::Trailers(fields.clone());
                     }
-                    exchange.carrier.clone()
+                    exchange.carried()
                 };
-                if let Carrier::On(link, id) = carrier {
+                if let Some((link, id)) = carrier {
                     let sent = link.port.inside().connection.send_trailers(id, fields);
                     self.handed_on(stream, &link, id, sent);
                 }
@@ -262,9 +262,9 @@ where
                 let carrier = {
                     let mut inside = self.port.inside();
                     let exchange = inside.connection.kept(stream);
-                    exchange.map(|exchange| exchange.carrier.clone())
+                    exchange.and_then(|exchange| exchange.carried())
                 };
-                if let Some(Carrier::On(link, id)) = carrier {
+                if let Some((link, id)) = carrier {
                     link.port.inside().connection.release(id, bytes);
                     self.touched.add(&link);
                 }
@@ -275,10 +275,17 @@ where
     fn begin(&mut self, stream: u32, mut fields: Fields, end: bool) {
         let shared = self.service.shared;
         self.service.caller.name_in(&mut fields);
-        let lost = self.service.side == Side::Outbound && self.resets.is_exhausted();
+        let resets = &self.service.resets;
+        let lost = self.service.side == Side::Outbound && resets.is_exhausted();
         if lost || !self.port.inside().connection.is_open(stream) {
             // Its reset arrived with it: nothing was forwarded yet.
-            self.resets.count(Instant::now());
+            resets.count(Instant::now());
+            return;
+        }
+        if self.service.side == Side::Inbound && !resets.admits(Instant::now()) {
+            // Others of that peer share the connection.
+            shared.metrics.limit_reached("resets");
+            self.port.inside().connection.reset(stream, Code::REFUSED_STREAM);
             return;
         }
         let is_connect = fields.value(b":method") == Some(b"CONNECT");
@@ -301,7 +308,7 @@ where
             }
         };
         let side = route.side;
-        match Exchange::new(shared, route, &self.resets, fields, end) {
+        match Exchange::new(self.service.shared, route, (&self.service.reader, resets), fields, end) {
             Ok(exchange) => self.port.inside().connection.keep(stream, exchange),
             Err((exchange, failure)) => {
                 let mut inside = self.port.inside();
@@ -322,10 +329,10 @@ where
                 return inside.connection.release(stream, bytes.len());
             };
             exchange.keep(bytes, end);
-            match &exchange.carrier {
-                Carrier::On(link, id) => (Rc::clone(link), *id),
+            match exchange.carried() {
+                Some(carried) => carried,
                 // Given back when something carries it.
-                Carrier::None => return,
+                None => return,
             }
         };
         let sent = link.port.inside().connection.send_data(id, bytes, end);
@@ -386,17 +393,26 @@ where
         self.port.flush();
     }
 
-    /// Ends responses that wait for longest, where more waits for this client than may.
+    /// Gives up the largest requests that are kept, then responses that wait for longest, where
+    /// more waits for this client than may.
     fn keep_to_budget(&mut self) {
         loop {
-            let longest = {
+            let (largest, longest) = {
                 let mut inside = self.port.inside();
                 inside.charge();
-                if !inside.is_over_budget() {
+                if !inside.reader().is_over() {
                     return;
                 }
-                inside.connection.longest_waiting()
+                let kept = inside.connection.all();
+                let kept = kept.filter_map(|(stream, exchange)| Some((exchange.kept.as_ref()?.size(), stream)));
+                (kept.max(), inside.connection.longest_waiting())
             };
+            if let Some((_, stream)) = largest {
+                if let Some(link) = exchange::give_up(self.service.shared, self.port, stream) {
+                    self.touched.add(&link);
+                }
+                continue;
+            }
             let Some(stream) = longest else { return };
             if let Some(link) = exchange::not_taken(self.service.shared, self.port, stream, "waiting") {
                 self.touched.add(&link);
