@@ -280,7 +280,7 @@ pub(crate) type RawLists = Short<RawFetchedLists>;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFetchedLists {
-    /// Where they are: http://HOST:PORT/crl.pem of `bartizan ca serve`, or a distribution point.
+    /// Their address: http://HOST:PORT/crl.pem of `bartizan ca serve`, or a distribution point.
     /// They are signed, so plain HTTP is enough.
     #[schemars(with = "String")]
     pub(crate) url: HttpUrl,

@@ -21,13 +21,16 @@ impl FromStr for HttpUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains("://") {
+            return Err(format!("`{text}` is no URL such as http://ca.5gc:8829"));
+        }
         let uri: http::Uri = text.parse().map_err(|error| format!("`{text}`: {error}"))?;
         match uri.scheme_str() {
             Some("http") => {}
             Some("https") => {
                 return Err("write http://: the content is signed itself, and TLS adds no trust".to_owned());
             }
-            _ => return Err(format!("`{text}` is no URL such as http://ca.5gc:8829")),
+            _ => return Err(format!("`{text}` does not begin with http://")),
         }
         let host = uri.host().filter(|host| !host.is_empty()).ok_or("no host in it")?;
         let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();

@@ -15,7 +15,7 @@ bartizan_registry::named! {
     /// Outcome for a connection, or for all of them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Outcome, name {
-        /// What the framework asks for is shown.
+        /// The framework's demand is shown to be met.
         Met = "met",
         /// Nothing shows it, nor the contrary.
         NotShown = "not shown",
