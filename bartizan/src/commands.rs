@@ -14,6 +14,8 @@ mod deployment_file;
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
 pub(crate) mod enrol;
+mod exchange;
+mod fetching;
 #[cfg(feature = "full")]
 pub(crate) mod guard;
 #[cfg(feature = "full")]

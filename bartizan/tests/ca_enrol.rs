@@ -4,6 +4,8 @@
 mod authority;
 #[path = "ca_enrol/enrolling.rs"]
 mod enrolling;
+#[path = "ca_enrol/fetching.rs"]
+mod fetching;
 #[path = "ca_enrol/general.rs"]
 mod general;
 

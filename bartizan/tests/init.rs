@@ -267,3 +267,121 @@ fn the_schema_that_the_first_line_names_is_next_to_the_file_and_accepts_it() {
     assert!(text(&refused.stderr).contains("bartizan.schema.json"));
     assert!(!place.path().join("new.yaml").exists());
 }
+
+const SBI: &str = "../crates/prove/wire/tests/data/sbi-free5gc-two-registrations.pcap";
+const N2: &str = "../crates/prove/wire/tests/data/n2-free5gc-two-registrations.pcap";
+const E2: &str = "../crates/prove/wire/tests/data/e2-flexric-kpm.pcap";
+const MACSEC: &str = "../crates/prove/wire/tests/data/macsec.pcap";
+const SSH: &str = "../crates/prove/wire/tests/data/openssh-10.0.pcap";
+
+fn data(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    path.canonicalize().unwrap().display().to_string()
+}
+
+#[test]
+fn a_file_from_captures_names_what_they_show_and_check_lists_what_is_to_decide() {
+    let place = tempfile::tempdir().unwrap();
+    let captures = [SBI, N2, E2].map(data);
+    let from: Vec<&str> = captures.iter().flat_map(|file| ["--from", file]).collect();
+    let output = bartizan(place.path(), &[&["init"], from.as_slice()].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let deployment = parsed(&place.path().join("core.yaml"));
+    let links = deployment.interfaces().iter().map(|interface| {
+        let [one, other] = interface
+            .between
+            .each_ref()
+            .map(|node| deployment.node(node.as_str()).unwrap());
+        let (kind, by) = (interface.kind.name(), interface.protection.name());
+        format!("{kind} {} {} {by}", one.function, other.function)
+    });
+    let links: Vec<_> = links.collect();
+    let has = |line: &str| assert!(links.iter().any(|link| link == line), "{line}: {links:#?}");
+    has("SBI unknown NRF sidecar");
+    has("SBI unknown UDR sidecar");
+    has("N2 AMF gNB ipsec");
+    has("E2 near-RT RIC E2 node ipsec");
+    let nrf = deployment.nodes().find(|node| node.function == "NRF").unwrap();
+    let listener = &nrf.sidecar.as_ref().unwrap().inbound[0];
+    assert_eq!(
+        listener.service,
+        "127.0.0.10:8000".parse().unwrap(),
+        "the port of the capture"
+    );
+    let written = fs::read_to_string(place.path().join("core.yaml")).unwrap();
+    assert!(
+        written.contains("# seen: SBI, known by request path, HTTP/2 in plaintext: confidentiality readable now, authenticity vulnerable\n"),
+        "{written}"
+    );
+    assert!(
+        written.contains("TODO: this address asks as AMF, AUSF, PCF, UDM\n"),
+        "{written}"
+    );
+
+    let check = bartizan(place.path(), &["check", "core.yaml", "--quiet"]);
+    assert_eq!(check.status.code(), Some(1));
+    let check = bartizan(place.path(), &["check", "core.yaml", "--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
+    let about: Vec<_> = said["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| &finding["finding"])
+        .collect();
+    assert_eq!(about, ["is to be decided"], "{said:#}");
+    // With that decided, the printed commands make every file that the nodes need.
+    // Functions of one host, as in a capture of loopback, have one network namespace each.
+    let decided = written
+        .replace("function: unknown", "function: SCP")
+        .replace("127.0.0.", "10.9.8.")
+        .replace("10.9.8.1:15001", "127.0.0.1:15001");
+    fs::write(place.path().join("core.yaml"), decided).unwrap();
+    let ran = shell(place.path(), &output.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{}{}", text(&ran.stdout), text(&ran.stderr));
+}
+
+#[test]
+fn what_no_link_can_have_is_a_comment_and_a_capture_without_any_link_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let [macsec, ssh, n2] = [MACSEC, SSH, N2].map(data);
+    let output = bartizan(place.path(), &["init", "--from", &macsec, "--from", &n2, "--file", "-"]);
+    let written = text(&output.stdout);
+    assert!(
+        written.contains("\n# 02:00:5e:10:01:01 and 02:00:5e:10:01:02: FH, known by first message, "),
+        "{written}"
+    );
+    assert!(
+        written.contains("\n# 10.9.0.1 and 10.9.0.2: UDP, not recognised: confidentiality not observable"),
+        "{written}"
+    );
+    assert!(
+        written.contains("kind: N2, between: [amf, gnb], with: ipsec"),
+        "{written}"
+    );
+
+    for (arguments, code, cause) in [
+        (
+            &["--from", &ssh][..],
+            2,
+            "show no interface of a mobile network between two addresses",
+        ),
+        (&["--from", "absent.pcap"], 2, "absent.pcap: No such file"),
+        (&["--from", "."], 2, ".: is a directory"),
+        (&["--from", &n2, "e2"], 64, "cannot be used with"),
+        (&[], 64, "required"),
+    ] {
+        let output = bartizan(place.path(), &[&["init"], arguments].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            text(&output.stderr).contains(cause),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(!place.path().join("core.yaml").exists());
+    }
+}

@@ -8,6 +8,7 @@ mod in_effect;
 mod ipsec;
 #[cfg(feature = "full")]
 mod ipsec_files;
+mod list_file;
 mod macsec;
 #[cfg(feature = "full")]
 mod network;

@@ -5,6 +5,7 @@ mod transport;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use bartizan_deployment::HttpUrl;
 use bartizan_enrol::{Credential, Identity, Inquiry, Next, Requester, Trust};
 use bartizan_pki::{Access, Algorithm, Certificate, Error, Holder, Issued, Name, Overwrite, PrivateKey};
 use serde_json::json;
@@ -14,7 +15,7 @@ use super::ca::failure::failure;
 use super::ca::leaf::{mode, note_foreign_roots, owner};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, outln};
-use transport::Server;
+use transport::post;
 
 /// Environment variable with the secret of an invitation.
 const VARIABLE: &str = "BARTIZAN_ENROL_SECRET";
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     /// The authority: `http://HOST[:PORT][/PATH]`; the path is /.well-known/cmp where it is left
     /// out
     #[arg(long, value_name = "URL")]
-    server: Server,
+    server: HttpUrl,
     /// Stem of the files, and common name that is asked for
     #[arg(long, value_name = "NAME")]
     name: Name,
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let key = holder.pending_key(algorithm, access).map_err(failure)?;
     let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
     let (mut requester, request) = Requester::begin(credential, key, args.name.as_str(), now).map_err(enrolment)?;
-    let answer = args.server.post(&request)?;
+    let answer = post(&args.server, &request)?;
     let Next::Store { enrolled, confirmation } = requester.receive(&answer, SystemTime::now()).map_err(enrolment)?
     else {
         return Err(Failure::new("the authority acknowledges what it was not asked for"));
@@ -135,9 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     // The files are there before the authority learns that they are: until then it gives the same certificate to the same key again.
     holder.write(&issued, overwrite, access).map_err(failure)?;
-    let confirmed = args
-        .server
-        .post(&confirmation)
+    let confirmed = post(&args.server, &confirmation)
         .and_then(|answer| requester.receive(&answer, SystemTime::now()).map_err(enrolment));
     if let Err(failure) = confirmed {
         errln!(
@@ -182,10 +181,10 @@ fn ends_within(own: &Certificate, days: u32, now: SystemTime) -> bool {
 /// Returns true if the authority has a root newer than this certificate: a renewal brings that
 /// root, and the renewed certificate is then the newer one. An unreachable authority counts as
 /// false; nothing is lost yet.
-fn has_later_root(server: &Server, identity: &Identity, own: &Certificate, trust: &Trust, now: SystemTime) -> bool {
+fn has_later_root(server: &HttpUrl, identity: &Identity, own: &Certificate, trust: &Trust, now: SystemTime) -> bool {
     let asked = Inquiry::begin(identity, trust.clone(), now).map_err(enrolment);
     let answered = asked.and_then(|(inquiry, message)| {
-        let answer = server.post(&message)?;
+        let answer = post(server, &message)?;
         inquiry.receive(&answer, SystemTime::now()).map_err(enrolment)
     });
     match answered {

@@ -1,6 +1,7 @@
 //! `bartizan init`: a first deployment file for a kind of network, and the commands that make its certificates.
 
 mod certificates;
+mod from;
 
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
@@ -15,18 +16,24 @@ use crate::{Failure, Outcome};
 
 /// Write a first deployment file for a kind of network; print what makes its keys.
 ///
-/// The file is commented and complete: `bartizan check` accepts it as it is. Change its addresses and names to those of your network. What is printed are
+/// The file is commented and complete: `bartizan check` accepts it as it is. Change its addresses and names to those of your network. With --from it
+/// has what captures show, and `check` lists what remains to decide. What is printed are
 /// commands for a shell: they make a certificate authority in the directory `ca`, and a certificate for every node of the file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan init open5gs                       write core.yaml, print the commands\n  \
     bartizan init e2 --file ran.yaml | sh       make the certificates as well\n  \
     bartizan init e2 --engine bartizan          by Bartizan's own IKE engine\n  \
+    bartizan init --from sbi.pcap               write what a capture shows\n  \
     bartizan init fronthaul --file -            print the file, write nothing")]
 pub(crate) struct Args {
     /// Kind of network.
-    #[arg(value_name = "KIND")]
-    kind: Kind,
+    #[arg(value_name = "KIND", required_unless_present = "from", conflicts_with = "from")]
+    kind: Option<Kind>,
+    /// Write what this capture shows instead: nodes by address, interfaces as `inspect` recognises them;
+    /// what only the reader can decide is marked TODO. May be given more than once.
+    #[arg(long, value_name = "CAPTURE")]
+    from: Vec<PathBuf>,
     /// The file to write; `-` prints it instead, without the commands.
     #[arg(long, value_name = "FILE", default_value = "core.yaml")]
     file: PathBuf,
@@ -75,12 +82,13 @@ fn engine(text: &str) -> Result<IkeEngine, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if args.engine.is_some() && args.kind != Kind::E2 {
+    if args.engine.is_some() && args.kind != Some(Kind::E2) {
         return Err(Failure::usage("--engine is of links by IPsec").hint("bartizan init e2 --engine bartizan"));
     }
-    let text = match args.engine {
-        Some(IkeEngine::Bartizan) => args.kind.template().replace("# engine: bartizan", "engine: bartizan"),
-        _ => args.kind.template().to_owned(),
+    let text = match (args.kind, args.engine) {
+        (None, _) => from::text(&args.from)?,
+        (Some(kind), Some(IkeEngine::Bartizan)) => kind.template().replace("# engine: bartizan", "engine: bartizan"),
+        (Some(kind), _) => kind.template().to_owned(),
     };
     let text = text.as_str();
     if args.file == Path::new("-") {

@@ -1,6 +1,7 @@
 //! `bartizan inspect`.
 
 mod accepted;
+mod audit;
 mod diff;
 mod documents;
 mod follow;
@@ -21,6 +22,7 @@ use bartizan_follow::read::{Known, inspect_file, read_ledgers};
 use bartizan_follow::{damage, keys, merge, part, read};
 use bartizan_inspect::{Detail, Report, Shares, reads};
 use bartizan_page::cbom::Inventory;
+use bartizan_registry::Framework;
 
 use self::accepted::Settled;
 pub(super) use self::output::width;
@@ -43,6 +45,7 @@ use crate::{Failure, Outcome};
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
     bartizan inspect sbi.pcap --ledger ledgers/    with all ledgers of a folder\n  \
+    bartizan inspect sbi.pcap --against cnsa2      pass or fail against one framework\n  \
     bartizan inspect sbi.pcap --coverage > all.csv  every conversation: bytes, read or not, why\n  \
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i eth0 -w - | bartizan inspect -\n  \
@@ -98,6 +101,11 @@ pub(crate) struct Args {
     /// count for the exit code (docs/accept.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "timing", "part", "reads"])]
     accept: Option<PathBuf>,
+
+    /// Pass or fail against one framework for post-quantum cryptography (cnsa2, nist, bsi, anssi or gsma),
+    /// as it asks at its deadline: the exit code is 0 where everything that was seen passes
+    #[arg(long, value_name = "FRAMEWORK", value_parser = audit::framework, conflicts_with_all = ["fail_on", "follow", "interface", "timing", "part", "reads", "coverage"])]
+    against: Option<&'static Framework>,
 
     /// Print no report: the exit code and the documents asked for have the answer
     #[arg(short, long, conflicts_with_all = ["json", "coverage", "all", "alike", "timing", "follow"])]
@@ -240,7 +248,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let accepted = Accepted::read(args.accept.as_deref(), SystemTime::now())?;
     let ledgers = read_ledgers(&args.ledger, inventory.as_mut())?;
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
-    let detail = args.detail();
+    let detail = match args.against {
+        // Each connection is judged by what it negotiated itself.
+        Some(_) => Detail::Each,
+        None => args.detail(),
+    };
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),
@@ -266,6 +278,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file.display().to_string(), failure)),
         }
     }
+    let against = audit::against(args, &mut reports, deployment.as_ref(), &ledgers);
     let (settled, concluded) = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref(), &accepted);
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() && !args.quiet {
@@ -273,7 +286,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             args,
             &reports,
             deployment.as_ref(),
-            &settled,
+            (&settled, against.as_ref()),
             &mut io::stdout().lock(),
         ))?;
     }
@@ -284,7 +297,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             first.hint(format!("{file} could not be read to its end either"))
         }));
     }
-    let finding = settled.finds(&reports, args.fail_on);
+    let finding = match against {
+        Some(against) => !against.passed(),
+        None => settled.finds(&reports, args.fail_on),
+    };
     // The process ends: its hundred thousands of pieces need not be given back one by one.
     std::mem::forget(reports);
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })

@@ -136,6 +136,7 @@ fn report(name: String, tape: &Tape) -> Result<Report, Failure> {
             ended: Ended {
                 damage: None,
                 dropped_at_capture: 0,
+                about: Vec::new(),
             },
             sha256: None,
         })

@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use self::announcement::{announce, log_readiness};
 use self::traces::{Traces, TracesArgs};
 use crate::commands::deployment_file::read;
+use crate::commands::fetching::Lists;
 use crate::commands::log;
 use crate::commands::watched::Watched;
 use crate::{Failure, Outcome};
@@ -31,6 +32,7 @@ use tracing_subscriber::filter::Targets;
 ///
 /// It serves until SIGTERM or SIGINT, then takes nothing new and lets requests under way end; a second signal ends it at once.
 /// On SIGHUP, and when one of them has changed, it reads its certificate, key, roots, revocation lists and deployment file again.
+/// Lists with a URL in the file are fetched at the start, on SIGHUP and from time to time.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:\n  \
@@ -145,6 +147,9 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
     let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
+    let files = deployment.node(node).and_then(|node| node.files.as_ref());
+    let fetched = files.and_then(Lists::of_tls);
+    fetched.as_ref().map(Lists::first).transpose()?;
     let watched = Watched::new(reload::files(deployment, &args.file, node));
     let notify = Notify::from_environment();
     let mut sockets = handover::passed_by_systemd().map_err(|error| not_handed_over(&error))?;
@@ -188,6 +193,7 @@ async fn serve(
         bound = bound.with_traces(sending.tracer());
     }
     let running = bound.serve().map_err(|error| refused(&error))?;
+    let fetching = fetched.map(|lists| lists.keep(running.fetched())).transpose()?;
     if passed > 0 {
         tracing::info!(
             sockets = taken,
@@ -208,7 +214,7 @@ async fn serve(
             "a successor serves"
         }
         never = log_readiness(node, &running) => match never {},
-        never = reload::keep(&running, &args.file, node, watched, hangup) => match never {},
+        never = reload::keep(&running, (&args.file, node), watched, hangup, fetching) => match never {},
         never = notify.keep_alive(async || running.answers().await) => match never {},
     };
     drop(post);

@@ -9,6 +9,7 @@ mod classical;
 #[allow(dead_code, reason = "what other programs of tests use")]
 mod collector;
 mod echoes;
+mod fetched;
 mod floods;
 mod groups;
 mod handshakes;

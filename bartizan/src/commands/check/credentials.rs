@@ -4,13 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bartizan_deployment::{CertificateFiles, Deployment, Files, Node, day_of};
+use bartizan_deployment::{CertificateFiles, Deployment, Files, HttpUrl, Node, day_of};
 use bartizan_ledger::state;
 use bartizan_tls::{Credentials, Endpoint, Error, Flaw, OwnCertificate, peers};
 use serde::Serialize;
 
 use super::exception;
 use super::findings::Finding;
+use super::list_file::{lists, with_list_file};
 use crate::commands::pasted::quoted;
 use crate::commands::severity::Severity;
 
@@ -28,6 +29,9 @@ pub(super) struct CredentialsInEffect {
     pub(super) further_certificates: Vec<OwnInEffect>,
     pub(super) roots: String,
     pub(super) crl: Option<String>,
+    /// The URL that they are fetched from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) crl_url: Option<String>,
     /// The day before which a newer revocation list is due.
     pub(super) crl_due: Option<String>,
     /// The peers that each exception in effect admits.
@@ -86,6 +90,7 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
         further_certificates: files.certificates[1..].iter().map(OwnInEffect::unread).collect(),
         roots: files.roots.display().to_string(),
         crl: files.crl.as_ref().map(|path| path.display().to_string()),
+        crl_url: files.crl_url.as_ref().map(HttpUrl::to_string),
         crl_due: None,
         exceptions: Vec::new(),
         associations_end: None,
@@ -130,8 +135,8 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
             .map(|flaw| Finding::new(flaw.place, flaw.cause, flaw.hint)),
     );
     findings.extend(refused);
-    let crl = files.crl.as_deref();
-    let findings = findings.into_iter().map(|finding| with_list_file(finding, crl));
+    let file = (files.crl.as_deref(), files.crl_url.as_ref());
+    let findings = findings.into_iter().map(|finding| with_list_file(finding, file));
     (Some(shown), findings.collect())
 }
 
@@ -143,7 +148,20 @@ pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
     let of_ipsec = node.ipsec.as_ref().and_then(|files| files.known_lists.as_deref());
     let of_up = node.ipsec.as_ref().and_then(|files| files.ledger.as_ref());
     let of_up = of_up.map(|ledger| ledger.file.as_path());
-    let all = || ledger.into_iter().chain(of_up).chain(of_tls).chain(of_ipsec);
+    let files = node.files.as_ref().filter(|files| files.crl_url.is_some());
+    let for_ipsec = node.ipsec.as_ref().filter(|files| files.crl_url.is_some());
+    let fetched = [
+        files.and_then(|files| files.crl.as_deref()),
+        for_ipsec.and_then(|files| files.crl.as_deref()),
+    ];
+    let known = of_tls.into_iter().chain(of_ipsec);
+    let all = || {
+        ledger
+            .into_iter()
+            .chain(of_up)
+            .chain(known.clone())
+            .chain(fetched.into_iter().flatten())
+    };
     let mut notes: Vec<_> = all().filter_map(without_folder).collect();
     notes.dedup_by(|one, other| one.about == other.about);
     (all().filter_map(no_file).collect(), notes)
@@ -180,42 +198,29 @@ fn no_file(path: &Path) -> Option<Finding> {
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.
 fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
+    let file = (files.crl.as_deref(), files.crl_url.as_ref());
     let hint = format!(
         "`bartizan ca issue --name {}{}{}` writes certificate, key and root; {} the lists",
         node.name,
         bartizan_tls::issue_options(&node.identity),
         folder(&files.certificates[0].certificate),
-        lists(files.crl.as_deref())
+        lists(file)
     );
     let unreadable = unreadable(files.watched(), &hint);
-    if unreadable.is_empty() {
-        let finding = refused(&format!("nodes.{}", node.name), error);
-        vec![with_list_file(finding, files.crl.as_deref())]
-    } else {
-        unreadable
-    }
+    let findings = match unreadable.is_empty() {
+        true => vec![refused(&format!("nodes.{}", node.name), error)],
+        false => unreadable,
+    };
+    findings
+        .into_iter()
+        .map(|finding| with_list_file(finding, file))
+        .collect()
 }
 
 /// Option of `ca issue` that writes a certificate to this file's folder.
 pub(super) fn folder(certificate: &Path) -> String {
     let folder = certificate.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or_else(String::new, |folder| format!(" --out {}", quoted(folder)))
-}
-
-const LISTS: &str = "`bartizan ca crl`";
-
-/// Command that writes the lists to this file.
-pub(super) fn lists(crl: Option<&Path>) -> String {
-    crl.map_or_else(
-        || LISTS.to_owned(),
-        |file| format!("`bartizan ca crl --file {}`", quoted(file)),
-    )
-}
-
-/// A finding whose `ca crl` writes the lists where the node reads them.
-pub(super) fn with_list_file(mut finding: Finding, crl: Option<&Path>) -> Finding {
-    finding.hint = finding.hint.replace(LISTS, &lists(crl));
-    finding
 }
 
 /// Those of these files that cannot be opened.

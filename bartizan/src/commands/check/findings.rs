@@ -118,6 +118,14 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
 
 /// A function by whose name no interface knows which end listens.
 fn mistyped_function(node: &Node) -> Option<Finding> {
+    // As `init --from` writes it.
+    if node.function.eq_ignore_ascii_case("unknown") {
+        let (about, hint) = (
+            format!("nodes.{}.function", node.name),
+            "write what it is: AMF, gNB, near-RT RIC",
+        );
+        return Some(Finding::new(about, "is to be decided", hint).with(Severity::Medium));
+    }
     let meant = meant_function(&node.function)?;
     Some(
         Finding::new(

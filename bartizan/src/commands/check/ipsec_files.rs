@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use bartizan_deployment::{CertificateFiles, Deployment, Files, IpsecNode, Node, day_of};
+use bartizan_deployment::{CertificateFiles, Deployment, Files, HttpUrl, IpsecNode, Node, day_of};
 use bartizan_ipsec::render::{Credentials, CredentialsError};
 
-use super::credentials::{CredentialsInEffect, OwnInEffect, chain, folder, lists, unreadable, with_list_file};
+use super::credentials::{CredentialsInEffect, OwnInEffect, chain, folder, unreadable};
 use super::findings::Finding;
+use super::list_file::{ListFile, lists, with_list_file};
 
 /// The files of a node, and what is wrong with them.
 pub(super) fn of(
@@ -27,6 +28,7 @@ pub(super) fn of(
         further_certificates: Vec::new(),
         roots: shown(&files.roots),
         crl: files.crl.as_deref().map(shown),
+        crl_url: files.crl_url.as_ref().map(HttpUrl::to_string),
         crl_due: None,
         exceptions: Vec::new(),
         associations_end: None,
@@ -41,6 +43,7 @@ pub(super) fn of(
         certificates: vec![own],
         roots: files.roots.clone(),
         crl: files.crl.clone(),
+        crl_url: None,
         known_lists: None,
     };
     in_effect.own.in_use = true;
@@ -50,9 +53,13 @@ pub(super) fn of(
     let flaws = credentials.flaws(files, deployment, node, now).into_iter();
     let findings = flaws.map(|flaw| {
         let finding = Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint);
-        with_list_file(finding, files.crl.as_deref())
+        with_list_file(finding, list_file(files))
     });
     (in_effect, findings.collect())
+}
+
+fn list_file(files: &IpsecNode) -> ListFile<'_> {
+    (files.crl.as_deref(), files.crl_url.as_ref())
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with the one that cannot be used.
@@ -62,7 +69,7 @@ fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Fin
         node.name,
         bartizan_tls::issue_options(&node.identity),
         folder(&files.certificate),
-        lists(files.crl.as_deref())
+        lists(list_file(files))
     );
     let unreadable = unreadable(
         [&files.certificate, &files.key, &files.roots]
@@ -71,7 +78,10 @@ fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Fin
         &hint,
     );
     if !unreadable.is_empty() {
-        return unreadable;
+        let findings = unreadable.into_iter();
+        return findings
+            .map(|finding| with_list_file(finding, list_file(files)))
+            .collect();
     }
     let (path, cause) = error.place();
     let of_node = [&files.certificate, &files.key, &files.roots]

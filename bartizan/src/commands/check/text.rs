@@ -216,7 +216,9 @@ impl Text {
         self.field("roots", &credentials.roots);
         if let Some(crl) = &credentials.crl {
             let due = credentials.crl_due.as_ref().map(|due| format!(", due by {due}"));
-            self.field("revocation", &format!("{crl}{}", due.unwrap_or_default()));
+            let from = credentials.crl_url.as_ref().map(|url| format!(", fetched from {url}"));
+            let [due, from] = [due, from].map(Option::unwrap_or_default);
+            self.field("revocation", &format!("{crl}{due}{from}"));
         }
         for exception in &credentials.exceptions {
             self.field("exception", exception);

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use bartizan_deployment::Deployment;
 use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour, counted, printable};
-use bartizan_inspect::{Finding, Report, coverage_csv, json};
+use bartizan_inspect::{Against, Finding, Report, coverage_csv, json};
 
 use serde::Serialize;
 
@@ -31,11 +31,13 @@ pub(super) fn limits(report: &Report) -> impl Iterator<Item = String> {
 
 /// The reports, and what of them is accepted.
 #[derive(Serialize)]
-struct Document<Reports: Serialize> {
+struct Document<'a, Reports: Serialize> {
     #[serde(flatten)]
     document: Reports,
     #[serde(flatten)]
     settled: Option<Facts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<&'a Against>,
 }
 
 /// Writes the reports to what standard output is.
@@ -43,7 +45,7 @@ pub(crate) fn show(
     args: &Args,
     reports: &[Report],
     deployment: Option<&Deployment>,
-    settled: &Settled<'_>,
+    (settled, against): (&Settled<'_>, Option<&Against>),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if args.json {
@@ -54,6 +56,7 @@ pub(crate) fn show(
         let document = Document {
             document: json::document(reports),
             settled: settled.facts(reports),
+            against,
         };
         json::write(&document, layout, &mut io::BufWriter::new(out))
     } else if args.coverage {
@@ -68,7 +71,12 @@ pub(crate) fn show(
         let each = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour, width()));
-        let tables = joint.into_iter().chain(each).chain(settled.text(reports));
+        let against = against.map(|against| text::against(against, width()));
+        let tables = against
+            .into_iter()
+            .chain(joint)
+            .chain(each)
+            .chain(settled.text(reports));
         out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     }
 }

@@ -1,7 +1,7 @@
 //! `bartizan up`: a node's IPsec links are brought up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::monitor::{Opened, WatchArgs, start_log};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::{failed, own, print, print_json, reloading};
+use crate::commands::fetching::Lists;
 use crate::commands::guard::{Kind, of_ipsec, stays};
 use crate::commands::macsec;
 use crate::commands::pasted::complete;
@@ -109,6 +110,8 @@ fn after_the_guard(
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
+    let fetched = Lists::of_ike(&host.files);
+    fetched.as_ref().map(Lists::first).transpose()?;
     let files = reloading::watched(&host);
     // Before a charon is started: files that cannot be used are said at once.
     let (credentials, _) = host.rendered(Means::of(host.files.engine), None)?;
@@ -146,6 +149,9 @@ fn after_the_guard(
         return bring_up(args, &host, all).map(|(outcome, ..)| outcome);
     }
     let opened = Opened::new(&host, &args.watching)?;
+    let metrics = Arc::clone(&opened.metrics);
+    let report = move |cause: Option<&str>| metrics.lists_not_fetched(cause.is_some());
+    let _fetching = fetched.map(|lists| lists.keep(report)).transpose()?;
     let brought = watched(args, &host, &opened, all, own.as_mut(), (interrupt, systemd));
     systemd.stopping();
     own.map(Instance::stop).transpose().map_err(Failure::new)?;

@@ -16,6 +16,7 @@ use bartizan_tls::Credentials;
 
 use super::report::{self, Report};
 use super::{MacsecHost, failed, guard_failed};
+use crate::commands::fetching::Lists;
 use crate::commands::guard::{Kind, stays};
 use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
@@ -69,15 +70,17 @@ fn after_the_guard(
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     // A link whose CAK is in a file exchanges nothing, and needs no certificate.
-    let endpoint = if host.settings.iter().any(Setting::has_certificate) {
+    let mut endpoint = if host.settings.iter().any(Setting::has_certificate) {
         let node = host.deployment.node(&host.node);
         let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
         // The file is refused without.
         let (node, files) = files.ok_or_else(|| Failure::usage(format!("{} has no certificate", host.node)))?;
+        let fetched = Lists::of_tls(files);
+        fetched.as_ref().map(Lists::first).transpose()?;
         let watched = Watched::new(files.watched().cloned().collect());
         let credentials = Credentials::load(files).and_then(|read| usable(read, node, files));
         let endpoint = credentials.and_then(|credentials| endpoint(&host.deployment, &host.node, credentials));
-        Some((endpoint.map_err(refused)?, watched, node, files))
+        Some((endpoint.map_err(refused)?, watched, node, files, fetched))
     } else {
         None
     };
@@ -95,6 +98,8 @@ fn after_the_guard(
         setting.guard.clone_from(&guard);
     }
     let first = endpoint.as_ref().map(|(endpoint, ..)| endpoint.clone());
+    let fetched = endpoint.as_mut().and_then(|(.., fetched)| fetched.take());
+    let _fetching = fetched.map(|lists| lists.keep(|_| ())).transpose()?;
     let (sends, reloaded) = mpsc::channel();
     let controller = Controller::new(settings, first, ledger.recorder()).reloading(reloaded);
     if let Some((link, error)) = controller.trouble() {
@@ -107,7 +112,7 @@ fn after_the_guard(
         if let Some(guard) = &guard {
             scope.spawn(|| guard::keep(guard, &stop));
         }
-        if let Some((mut endpoint, mut watched, node, files)) = endpoint {
+        if let Some((mut endpoint, mut watched, node, files, _)) = endpoint {
             let stop = &stop;
             scope.spawn(move || {
                 watched.each_change(stop, || {

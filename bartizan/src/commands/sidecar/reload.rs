@@ -16,15 +16,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::refused;
 use crate::Failure;
 use crate::commands::deployment_file::read;
+use crate::commands::fetching::Wake;
 use crate::commands::watched::{EVERY, Watched};
 
 /// Reads again whenever there is a reason, for as long as the sidecar runs.
 pub(super) async fn keep(
     running: &Running,
-    file: &Path,
-    node: &str,
+    (file, node): (&Path, &str),
     mut watched: Watched,
     mut hangup: Signal,
+    fetching: Option<Wake>,
 ) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -32,6 +33,8 @@ pub(super) async fn keep(
         let reason = tokio::select! {
             _ = hangup.recv() => {
                 running.reopen_ledger();
+                // The thread stays for as long as this sender.
+                let _ = fetching.as_ref().map(|fetching| fetching.send(()));
                 "SIGHUP"
             }
             _ = ticks.tick() => match watched.due(Instant::now()) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::counted;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::deployment_file::read;
+use crate::commands::exchange::Request;
 use crate::commands::ipsec::{NodeArgs, print_json};
 use crate::commands::macsec::With;
 use crate::output::print;
@@ -23,7 +24,7 @@ const SCHEMA: &str = "bartizan-sidecar-status/1";
 /// From connecting to the end of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most bytes of an answer.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: usize = 16 << 20;
 /// Family of handshakes that ended well.
 const HANDSHAKES: &str = "bartizan_sidecar_handshakes_total{";
 
@@ -162,15 +163,25 @@ impl Asked {
 
     /// Status and body.
     fn get(&self, path: &str) -> Result<(u16, String), Failure> {
-        let answer = ask(self.admin, path).map_err(|error| {
-            Failure::new(format!("the admin port of {} at {}: {error}", self.node, self.admin))
-                .hint(format!(
-                    "`bartizan sidecar {} --node {}` starts the sidecar",
-                    self.file, self.node
-                ))
-                .hint("a sidecar in a network namespace or container is asked from inside of it")
-        })?;
-        split(&answer).ok_or_else(|| self.strange("its answer is not HTTP"))
+        let request = Request {
+            line: &format!("GET {path}"),
+            host: &self.admin.to_string(),
+            body: None,
+            largest: LONGEST,
+            patience: PATIENCE,
+        };
+        let answer = request
+            .send([self.admin].into_iter())
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidData => self.strange(&error.to_string()),
+                _ => Failure::new(format!("the admin port of {} at {}: {error}", self.node, self.admin))
+                    .hint(format!(
+                        "`bartizan sidecar {} --node {}` starts the sidecar",
+                        self.file, self.node
+                    ))
+                    .hint("a sidecar in a network namespace or container is asked from inside of it"),
+            })?;
+        Ok((answer.status, String::from_utf8_lossy(&answer.body).into_owned()))
     }
 
     fn strange(&self, what: &str) -> Failure {
@@ -187,41 +198,6 @@ fn reached(admin: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, admin.port())
-}
-
-/// One question in HTTP/1.1, whose answer ends with the connection.
-fn ask(admin: SocketAddr, path: &str) -> std::io::Result<Vec<u8>> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = Vec::new();
-    let mut piece = [0; 16 << 10];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(std::io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece)? {
-            0 => return Ok(answer),
-            read => answer.extend_from_slice(&piece[..read]),
-        }
-        if answer.len() as u64 > LONGEST {
-            return Err(std::io::Error::other("the answer is too long"));
-        }
-    }
-}
-
-/// Status and body of an answer.
-fn split(answer: &[u8]) -> Option<(u16, String)> {
-    let text = String::from_utf8_lossy(answer);
-    let (head, body) = text.split_once("\r\n\r\n")?;
-    let code = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
-    Some((code, body.to_owned()))
 }
 
 /// Remarks of a sidecar that is ready, or why it is not.
@@ -450,16 +426,5 @@ mod tests {
         let unready = Status::of(&asked(), readiness(503, "draining\n"), &whole, &config, "");
         assert!(!unready.well && unready.text().starts_with("amf: NOT READY: draining\n"));
         assert!(Status::of(&asked(), readiness(200, "ready\n"), &whole, &config, "").well);
-    }
-
-    #[test]
-    fn another_program_at_the_port_is_no_answer() {
-        assert_eq!(
-            split(b"HTTP/1.1 503 x\r\na: b\r\n\r\ndraining\n"),
-            Some((503, "draining\n".to_owned()))
-        );
-        for other in ["", "SSH-2.0-x\r\n\r\n", "HTTP/1.1\r\n\r\n", "HTTP/1.1 x y\r\n\r\n"] {
-            assert_eq!(split(other.as_bytes()), None, "{other:?}");
-        }
     }
 }

@@ -24,8 +24,6 @@ const GATHERING: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 4;
 /// Time to deliver waiting and in-flight spans at the end of the process.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Files that a name lookup reads, for a collector with a host name.
-const NAMES: [&str; 4] = ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf"];
 
 #[derive(clap::Args)]
 pub(super) struct TracesArgs {
@@ -91,10 +89,7 @@ impl Traces {
 
     /// Lets a sidecar read what sending needs while it serves.
     pub(super) fn confine(&self, args: &TracesArgs, kept: &mut Confinement) {
-        if !self.target.is_address() {
-            let names = NAMES.iter().map(PathBuf::from);
-            kept.read.extend(names.filter(|path| path.exists()));
-        }
+        kept.look_up(&self.target.host);
         if let Some(roots) = &args.traces_ca {
             kept.read_again(roots);
         }

@@ -25,7 +25,8 @@ use crate::error::Fault;
 use crate::interface::InterfaceKind;
 use crate::ledger::LedgerFile;
 use crate::node::NodeName;
-use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
+use crate::raw::{RawIpsecLink, RawIpsecNode, RawLists, RawNode, RawTrust};
+use crate::url::HttpUrl;
 use crate::word::{Word, words};
 
 bartizan_registry::named! {
@@ -151,6 +152,8 @@ pub struct IpsecNode {
     pub roots: PathBuf,
     /// Revocation lists, PEM.
     pub crl: Option<PathBuf>,
+    /// The URL that they are fetched from.
+    pub crl_url: Option<HttpUrl>,
     /// The file in which the newest of them are remembered.
     pub known_lists: Option<PathBuf>,
     /// Under which address its peers reach it, where no link says otherwise.
@@ -368,7 +371,8 @@ impl IpsecNode {
             certificate: base.join(&raw.certificate),
             key: base.join(&raw.key),
             roots: base.join(roots),
-            crl: crl.map(|path| base.join(path)),
+            crl: crl.map(|lists| lists.file(base)),
+            crl_url: crl.and_then(RawLists::url),
             known_lists: trust.and_then(|trust| trust.known_lists(base, name, "ike")),
             external: external
                 .transpose()

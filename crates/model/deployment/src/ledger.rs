@@ -28,14 +28,14 @@ const MOST: u64 = 1 << 40;
 impl LedgerFile {
     pub(crate) fn parse(raw: &RawLedger, base: &Path) -> Result<Self, Fault> {
         let bounded = match raw {
-            RawLedger::File(file) => {
+            RawLedger::Text(file) => {
                 return Ok(Self {
                     file: base.join(file),
                     size: SIZE,
                     keep: KEEP,
                 });
             }
-            RawLedger::Bounded(bounded) => bounded,
+            RawLedger::Map(bounded) => bounded,
         };
         let size = match bounded.size.as_deref() {
             None => SIZE,

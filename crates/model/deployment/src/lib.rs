@@ -24,6 +24,7 @@ mod raw;
 mod schema;
 mod sidecar;
 mod syntax;
+mod url;
 mod word;
 
 pub use allowed::Allowed;
@@ -47,3 +48,4 @@ pub use policy::{
 };
 pub use sidecar::{CallerHeader, CertificateFiles, Files, Inbound, Limits, Outbound, Path, Route, Sidecar};
 pub use syntax::{error as syntax_error, excerpt};
+pub use url::HttpUrl;

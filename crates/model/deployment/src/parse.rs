@@ -13,7 +13,7 @@ use crate::macsec::MacsecLink;
 use crate::node::{Node, NodeName, not_of_a_host};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
-use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
+use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawLists, RawNode, RawTrust};
 use crate::sidecar::{CertificateFiles, Files, Path as DataPath, Route, Sidecar};
 use crate::{mesh, nearest::nearest, own_tls, syntax};
 
@@ -465,7 +465,8 @@ fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> R
     Ok(Some(Files {
         certificates,
         roots: base.join(&trust.roots),
-        crl: trust.crl.as_ref().map(|path| base.join(path)),
+        crl: trust.crl.as_ref().map(|lists| lists.file(base)),
+        crl_url: trust.crl.as_ref().and_then(RawLists::url),
         known_lists: trust.known_lists(base, name, "tls"),
     }))
 }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ use crate::schema::{
     Signatures, SuggestedOf, Unprotected,
 };
 use crate::sidecar::Path;
+use crate::url::HttpUrl;
 
 /// Nodes of a file at most: each takes some kilobytes when it is checked.
 const MOST_NODES: usize = 200_000;
@@ -115,49 +117,71 @@ pub(crate) struct RawDeployment {
     pub(crate) interfaces: Vec<RawInterface>,
 }
 
-/// A profile's name, or a map.
+/// A field's short form, a string, or its long form, a map.
 #[derive(Debug, Clone)]
-pub(crate) enum RawPolicy {
-    Profile(String),
-    Map(Box<RawPolicyMap>),
+pub(crate) enum Short<T> {
+    Text(String),
+    Map(Box<T>),
 }
 
-impl<'de> Deserialize<'de> for RawPolicy {
-    // By hand: an untagged enum forgets which field was wrong, and where.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PolicyVisitor)
+/// The long form of a field that has a short one.
+pub(crate) trait Long: JsonSchema + for<'de> Deserialize<'de> {
+    /// Name in the schema.
+    const NAME: &'static str;
+    /// Both forms, for a message.
+    const FORMS: &'static str;
+
+    /// Schema of the short form.
+    fn short(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<String>()
     }
 }
 
-impl JsonSchema for RawPolicy {
+impl<'de, T: Long> Deserialize<'de> for Short<T> {
+    // By hand: an untagged enum forgets which field was wrong, and where.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShortVisitor(PhantomData))
+    }
+}
+
+impl<T: Long> JsonSchema for Short<T> {
     fn schema_name() -> Cow<'static, str> {
-        "RawPolicy".into()
+        T::NAME.into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (profile, map) = (
-            generator.subschema_for::<OneOf<Profile>>(),
-            generator.subschema_for::<RawPolicyMap>(),
-        );
-        json_schema!({ "anyOf": [profile, map] })
+        let (short, map) = (T::short(generator), generator.subschema_for::<T>());
+        json_schema!({ "anyOf": [short, map] })
     }
 }
 
-struct PolicyVisitor;
+struct ShortVisitor<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for PolicyVisitor {
-    type Value = RawPolicy;
+impl<'de, T: Long> Visitor<'de> for ShortVisitor<T> {
+    type Value = Short<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a profile (hybrid, cnsa2, transition, classical) or a map that begins with one")
+        f.write_str(T::FORMS)
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<RawPolicy, E> {
-        Ok(RawPolicy::Profile(name.to_owned()))
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Short<T>, E> {
+        Ok(Short::Text(text.to_owned()))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPolicy, A::Error> {
-        RawPolicyMap::deserialize(MapAccessDeserializer::new(map)).map(|map| RawPolicy::Map(Box::new(map)))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Short<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|map| Short::Map(Box::new(map)))
+    }
+}
+
+/// A profile's name, or a map.
+pub(crate) type RawPolicy = Short<RawPolicyMap>;
+
+impl Long for RawPolicyMap {
+    const NAME: &'static str = "RawPolicy";
+    const FORMS: &'static str = "a profile (hybrid, cnsa2, transition, classical) or a map that begins with one";
+
+    fn short(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<OneOf<Profile>>()
     }
 }
 
@@ -233,8 +257,9 @@ pub(crate) struct RawIpsecPolicy {
 pub(crate) struct RawTrust {
     /// Roots, PEM, one or more: to roll a root over, list both.
     pub(crate) roots: PathBuf,
-    /// Revocation lists, PEM, of the root and of every intermediate.
-    pub(crate) crl: Option<PathBuf>,
+    /// Revocation lists, PEM, of the root and of every intermediate: a file, or a map that says
+    /// where they are fetched.
+    pub(crate) crl: Option<RawLists>,
     /// A folder of each host in which the newest lists are remembered: an older one is refused
     /// after a restart too.
     pub(crate) state: Option<PathBuf>,
@@ -245,6 +270,42 @@ impl RawTrust {
     pub(crate) fn known_lists(&self, base: &std::path::Path, node: &str, protocol: &str) -> Option<PathBuf> {
         let state = self.state.as_ref()?;
         Some(base.join(state).join(format!("{node}.{protocol}.crl.pem")))
+    }
+}
+
+/// A file's name, or a map with the URL that it is fetched from.
+pub(crate) type RawLists = Short<RawFetchedLists>;
+
+/// Revocation lists that the node fetches.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFetchedLists {
+    /// Their address: http://HOST:PORT/crl.pem of `bartizan ca serve`, or a distribution point.
+    /// They are signed, so plain HTTP is enough.
+    #[schemars(with = "String")]
+    pub(crate) url: HttpUrl,
+    /// The file that they are kept in. The service of the node must be allowed to write in its folder.
+    pub(crate) file: PathBuf,
+}
+
+impl Long for RawFetchedLists {
+    const NAME: &'static str = "RawLists";
+    const FORMS: &'static str = "a file, or a map: { url: http://HOST:PORT/crl.pem, file: FILE }";
+}
+
+impl RawLists {
+    pub(crate) fn file(&self, base: &std::path::Path) -> PathBuf {
+        match self {
+            Self::Text(file) => base.join(file),
+            Self::Map(fetched) => base.join(&fetched.file),
+        }
+    }
+
+    pub(crate) fn url(&self) -> Option<HttpUrl> {
+        match self {
+            Self::Text(_) => None,
+            Self::Map(fetched) => Some(fetched.url.clone()),
+        }
     }
 }
 
@@ -317,8 +378,8 @@ pub(crate) struct RawIpsecNode {
     pub(crate) key: PathBuf,
     /// The roots it trusts, PEM. Default: those of trust.
     pub(crate) roots: Option<PathBuf>,
-    /// Their revocation lists, PEM.
-    pub(crate) crl: Option<PathBuf>,
+    /// Their revocation lists, PEM: a file, or a map that says where they are fetched.
+    pub(crate) crl: Option<RawLists>,
     /// The address under which its peers reach it where a NAT is between them, or any where the NAT hides it.
     pub(crate) external: Option<String>,
     /// The VICI socket of a strongSwan that the system runs. Without it Bartizan runs one of its own.
@@ -397,10 +458,11 @@ pub(crate) struct RawAllowed {
 }
 
 /// A file's name, or a map with its bounds.
-#[derive(Debug, Clone)]
-pub(crate) enum RawLedger {
-    File(PathBuf),
-    Bounded(RawBoundedLedger),
+pub(crate) type RawLedger = Short<RawBoundedLedger>;
+
+impl Long for RawBoundedLedger {
+    const NAME: &'static str = "RawLedger";
+    const FORMS: &'static str = "a file, or a map: { file: FILE, size: 64MiB, keep: 20 }";
 }
 
 /// A ledger's file and its bounds.
@@ -413,42 +475,6 @@ pub(crate) struct RawBoundedLedger {
     pub(crate) size: Option<String>,
     /// How many rotated files are kept. Default: 20.
     pub(crate) keep: Option<usize>,
-}
-
-impl<'de> Deserialize<'de> for RawLedger {
-    // By hand, as for policies.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LedgerVisitor)
-    }
-}
-
-impl JsonSchema for RawLedger {
-    fn schema_name() -> Cow<'static, str> {
-        "RawLedger".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<RawBoundedLedger>();
-        json_schema!({ "anyOf": [{ "type": "string" }, map] })
-    }
-}
-
-struct LedgerVisitor;
-
-impl<'de> Visitor<'de> for LedgerVisitor {
-    type Value = RawLedger;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a file, or a map: { file: FILE, size: 64MiB, keep: 20 }")
-    }
-
-    fn visit_str<E: de::Error>(self, file: &str) -> Result<RawLedger, E> {
-        Ok(RawLedger::File(file.into()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawLedger, A::Error> {
-        RawBoundedLedger::deserialize(MapAccessDeserializer::new(map)).map(RawLedger::Bounded)
-    }
 }
 
 /// A listener for other sidecars.
@@ -563,7 +589,7 @@ pub(crate) enum RawEnd {
 }
 
 impl<'de> Deserialize<'de> for RawEnd {
-    // By hand, as for policies.
+    // By hand, as for short forms.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EndVisitor)
     }

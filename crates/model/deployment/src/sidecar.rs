@@ -12,6 +12,7 @@ use crate::interface::{Carrier, InterfaceKind};
 use crate::ledger::LedgerFile;
 use crate::node::{NodeName, not_of_a_host};
 use crate::raw::{RawLimits, RawOutbound, RawSidecar};
+use crate::url::HttpUrl;
 use crate::word::{Word, words};
 
 /// The sidecar of a node.
@@ -123,6 +124,8 @@ pub struct Files {
     pub roots: PathBuf,
     /// Revocation lists, PEM.
     pub crl: Option<PathBuf>,
+    /// The URL that they are fetched from.
+    pub crl_url: Option<HttpUrl>,
     /// The file in which the newest of them are remembered.
     pub known_lists: Option<PathBuf>,
 }

@@ -28,7 +28,7 @@ policy:
   revocation: require
   module: any
   ipsec: { key-exchanges: [x25519-ke1_mlkem768], ciphers: [aes256], prfs: [prfsha384], integrity: [sha384], authentication: classical-accepted, signatures: [ed25519], breach: report }
-trust: { roots: ca.crt.pem, state: /var/lib/bartizan }
+trust: { roots: ca.crt.pem, state: /var/lib/bartizan, crl: { url: 'http://ca.5gc:8829/crl.pem', file: /var/lib/bartizan/crl.pem } }
 nodes:
   a:
     function: gNB

@@ -6,6 +6,8 @@
 
 use serde::Serialize;
 
+use crate::Category;
+
 /// The part of a link that a framework is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,9 +29,37 @@ pub enum Means {
     MlDsa65,
 }
 
+/// Algorithms of a key exchange, or of a signature with its certificates, as frameworks judge them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strength<'a> {
+    /// The name of one of them, in any spelling.
+    pub name: &'a str,
+    /// Its NIST category; none of a classical one, and of one that NIST did not choose.
+    pub category: Option<Category>,
+    /// True if a classical algorithm takes part as well.
+    pub is_hybrid: bool,
+}
+
+impl Means {
+    const fn strength(self) -> (Subject, Strength<'static>) {
+        let (subject, name) = match self {
+            Self::HybridMlKem768 => (Subject::KeyExchange, "X25519MLKEM768"),
+            Self::MlDsa65 => (Subject::Signature, "ML-DSA-65"),
+        };
+        let strength = Strength {
+            name,
+            category: Some(Category(3)),
+            is_hybrid: matches!(self, Self::HybridMlKem768),
+        };
+        (subject, strength)
+    }
+}
+
 /// A document that operators are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Framework {
+    /// Its name in options.
+    pub key: &'static str,
     /// Its name.
     pub name: &'static str,
     /// The edition that the rest is of.
@@ -38,7 +68,10 @@ pub struct Framework {
     signature: &'static str,
     /// Places in the document, for key exchanges and for signatures.
     places: [&'static str; 2],
-    met_by: &'static [Means],
+    /// The only algorithms of both subjects, where it names some.
+    only: Option<[&'static str; 2]>,
+    /// True where it asks for a classical algorithm next to a post-quantum one.
+    hybrid: bool,
 }
 
 impl Framework {
@@ -63,7 +96,20 @@ impl Framework {
     /// True where these algorithms are what it asks for.
     #[must_use]
     pub fn is_met_by(&self, means: Means) -> bool {
-        self.met_by.contains(&means)
+        let (subject, strength) = means.strength();
+        self.accepts(subject, strength)
+    }
+
+    /// True where this algorithm is what it asks for of the subject.
+    #[must_use]
+    pub fn accepts(&self, subject: Subject, strength: Strength<'_>) -> bool {
+        let plain = |name: &str| name.to_ascii_lowercase().replace(['-', '_', ' '], "");
+        let only = self.only.map(|[key_exchange, signature]| match subject {
+            Subject::KeyExchange => key_exchange,
+            Subject::Signature => signature,
+        });
+        let is_named = only.is_none_or(|only| plain(strength.name).contains(only));
+        strength.category.is_some() && is_named && (strength.is_hybrid || !self.hybrid)
     }
 }
 
@@ -93,44 +139,54 @@ pub fn asked(subject: Subject) -> impl Iterator<Item = Asked> {
 /// The frameworks that findings name.
 pub const FRAMEWORKS: &[Framework] = &[
     Framework {
+        key: "cnsa2",
         name: "CNSA 2.0",
         edition: "FAQ 2.1, 2024-12",
         key_exchange: "ML-KEM-1024 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
         signature: "ML-DSA-87 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
         places: ["table of algorithms"; 2],
-        met_by: &[],
+        only: Some(["mlkem1024", "mldsa87"]),
+        hybrid: false,
     },
     Framework {
+        key: "nist",
         name: "NIST IR 8547",
         edition: "draft, 2024-11",
         key_exchange: "classical key exchange of 112 bits is deprecated after 2030, any is disallowed after 2035",
         signature: "classical signatures of 112 bits are deprecated after 2030, any are disallowed after 2035",
         places: ["key establishment", "signatures"],
-        met_by: &[Means::HybridMlKem768, Means::MlDsa65],
+        only: None,
+        hybrid: false,
     },
     Framework {
+        key: "bsi",
         name: "BSI TR-02102-1",
         edition: "2026-01",
         key_exchange: "classical key agreement alone until the end of 2031 (very high protection: 2030), then hybrid",
         signature: "classical signatures alone until the end of 2035",
         places: ["section 2.1"; 2],
-        met_by: &[Means::HybridMlKem768],
+        only: None,
+        hybrid: true,
     },
     Framework {
+        key: "anssi",
         name: "ANSSI",
         edition: "views, 2023 follow-up",
         key_exchange: "hybrid key establishment is strongly recommended",
         signature: "hybrid signatures are strongly recommended; hash-based ones may stand alone",
         places: ["hybridation"; 2],
-        met_by: &[Means::HybridMlKem768],
+        only: None,
+        hybrid: true,
     },
     Framework {
+        key: "gsma",
         name: "GSMA PQ.03",
         edition: "1.0, 2024-02",
         key_exchange: "guidance for operators: find and replace classical key exchange; dates are national",
         signature: "guidance for operators: find and replace classical signatures; dates are national",
         places: ["sections 3.1, 3.2"; 2],
-        met_by: &[Means::HybridMlKem768, Means::MlDsa65],
+        only: None,
+        hybrid: false,
     },
 ];
 

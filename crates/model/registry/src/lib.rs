@@ -36,7 +36,7 @@ mod x509;
 pub use application::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_algorithm, suci_scheme};
 pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
 pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
-pub use framework::{Asked, FRAMEWORKS, Framework, Means, Subject, asked};
+pub use framework::{Asked, FRAMEWORKS, Framework, Means, Strength, Subject, asked};
 pub use group::{GROUPS, Group, Kind, group, group_named};
 pub use header::{
     ECPRI_PAYLOAD_PUBLISHED, FRAGMENT_UNIT, HEADERS, Header, IP_PACKET_MOST, IPV4_MTU_LEAST, IPV6_MTU_LEAST,

@@ -16,12 +16,16 @@ mod system_calls;
 mod user;
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use bartizan_deployment::{Files, Sidecar};
 
 pub use report::{Outcome, Report, Step};
 pub use user::{UnknownUser, User};
+
+/// Files that a name lookup reads.
+const NAMES: [&str; 4] = ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf"];
 
 /// Rights that a process keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,22 +40,32 @@ pub struct Confinement {
 
 impl Confinement {
     /// Rights of a sidecar while it serves: to read its certificate, key, roots, revocation lists
-    /// and deployment file again when they change, to append to its ledger, and to remember the
-    /// newest revocation lists.
+    /// and deployment file again when they change, to append to its ledger, to remember the newest
+    /// revocation lists, and to write those that it fetches.
     pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
         let files_read = files.watched().map(PathBuf::as_path);
         let mut read: Vec<_> = [deployment_file].into_iter().chain(files_read).map(directory).collect();
         read.sort();
         read.dedup();
-        Self {
+        let fetched = files.crl.as_deref().filter(|_| files.crl_url.is_some());
+        let written = files.known_lists.as_deref().into_iter().chain(fetched);
+        let ledger = sidecar.ledger.iter().map(|ledger| ledger.file.as_path());
+        let mut kept = Self {
             read,
-            write: sidecar
-                .ledger
-                .iter()
-                .map(|ledger| directory(&ledger.file))
-                .chain(files.known_lists.as_deref().map(directory))
-                .collect(),
+            write: ledger.chain(written).map(directory).collect(),
             user,
+        };
+        if let Some(url) = &files.crl_url {
+            kept.look_up(&url.host);
+        }
+        kept
+    }
+
+    /// Besides, the files by which the name of this host is looked up.
+    pub fn look_up(&mut self, host: &str) {
+        if host.parse::<IpAddr>().is_err() {
+            let names = NAMES.iter().map(PathBuf::from);
+            self.read.extend(names.filter(|path| path.exists()));
         }
     }
 

@@ -46,6 +46,9 @@ bartizan_registry::metric_families! {
             "Revocation lists of the node's file that are refused, as newer ones were seen before";
         reload_pending: Gauge;
             "reload_pending", "1 while files that have changed are not in effect, as their reload failed";
+        lists_not_fetched: Gauge;
+            "revocation_lists_not_fetched",
+            "1 while revocation lists could not be fetched the last time: those of the file stay in effect";
         guard_restored: Counter;
             "guard_restored",
             "Times that rules which keep packets from leaving unencrypted were gone and were installed again";
@@ -103,6 +106,11 @@ impl Metrics {
     /// So many revocation lists of the node's file are refused, as newer ones were seen before.
     pub fn older_lists(&self, count: usize) {
         self.older_lists.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Sets the state of the last attempt to fetch revocation lists: true if it failed.
+    pub fn lists_not_fetched(&self, is: bool) {
+        self.lists_not_fetched.set(is.into());
     }
 
     /// Sets the state of the node's files: true while some have changed and are not in effect.

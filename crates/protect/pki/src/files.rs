@@ -176,9 +176,9 @@ pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<()
 }
 
 /// Writes a file as its own, without owner and mode of the one before it: a confined process may
-/// change neither.
+/// change neither. Several services of a host may write the same file at once.
 pub(crate) fn write_own(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    let temporary = staging_path(path, NEW);
+    let temporary = staging_path(path, &format!("{}.{NEW}", std::process::id()));
     remove(&temporary)?;
     let mut file = OpenOptions::new()
         .write(true)

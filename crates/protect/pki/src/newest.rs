@@ -14,7 +14,7 @@ pub const LARGEST_LISTS: u64 = 16 << 20;
 /// Octets of the file of remembered ones at most: besides those of a node's file it holds absent
 /// ones and their issuers' certificates.
 const LARGEST: u64 = 4 * LARGEST_LISTS;
-const CERTIFICATE: &str = "CERTIFICATE";
+pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
 
 /// The newest list of each issuer, its key and its part, and the issuers' certificates, by which
 /// the next list is recognised.
@@ -203,6 +203,11 @@ impl NewestLists {
         self.issuers.dedup();
         self.lists = newest(known.into_iter().map(|(list, _)| list).collect());
         found
+    }
+
+    /// Returns true if this very list is remembered.
+    pub(crate) fn has(&self, list: &RevocationList) -> bool {
+        self.lists.iter().any(|known| known.der() == list.der())
     }
 
     /// The file by which they outlive this process.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
-use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
+use bartizan_deployment::{Carrier, Deployment, HttpUrl, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
 use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
@@ -72,6 +72,8 @@ pub struct Running {
     ledger: Ledger,
     /// Settings that the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
+    /// The URL that revocation lists are fetched from.
+    pub(crate) crl_url: Option<HttpUrl>,
     pub(crate) upstreams: Arc<Upstreams>,
     /// Sockets that a successor takes over.
     listening: Vec<(u8, OwnedFd)>,
@@ -472,6 +474,7 @@ impl Ports {
             other_workers: WorkerThreads::default(),
             ledger,
             settings: node.sidecar.clone(),
+            crl_url: node.files.as_ref().and_then(|files| files.crl_url.clone()),
             upstreams: upstreams(None),
             listening: self.copies()?,
             handshakes: None,

@@ -104,6 +104,7 @@ impl Merge {
                             ended: Ended {
                                 damage: end.damage.clone().map(Into::into),
                                 dropped_at_capture: end.dropped,
+                                about: Vec::new(),
                             },
                             sha256: end.file_sha256.clone(),
                         });

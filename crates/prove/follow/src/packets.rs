@@ -15,6 +15,8 @@ pub struct Ended {
     pub damage: Option<CaptureError>,
     /// Packets that the capturing host dropped, as the capture says.
     pub dropped_at_capture: u64,
+    /// The capture's host, interfaces, filters and time zones, as it says.
+    pub about: Vec<String>,
 }
 
 /// Gives every packet and key log, up to the end or to where the capture is damaged.
@@ -46,6 +48,7 @@ pub fn read(input: impl Read, mut give: impl FnMut(CapturePart<'_>)) -> io::Resu
     Ok(Ended {
         damage,
         dropped_at_capture: capture.dropped_at_capture(),
+        about: capture.about().map(str::to_owned).collect(),
     })
 }
 

@@ -204,6 +204,7 @@ pub fn judge(
         own_keys: None,
     };
     let Given { ended, sha256 } = give(&mut taking)?;
+    let about = ended.about;
     let Taking {
         mut observer,
         mut judging,
@@ -226,6 +227,7 @@ pub fn judge(
         ended.damage,
         known.deployment,
     );
+    report.made(about);
     if report.packets() == 0
         && let Some(failure) = damage::failure(&report)
     {

@@ -8,6 +8,7 @@
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]
 
+mod against;
 mod answer;
 mod conversation;
 mod coverage;
@@ -24,6 +25,7 @@ mod report;
 mod shares;
 pub mod text;
 
+pub use against::Against;
 pub use answer::{Answer, Step};
 pub use conversation::Conversation;
 pub use coverage::Coverage;

@@ -45,6 +45,7 @@ bartizan_registry::made! {
         by_ledgers: ByLedgers = ByLedgers::default(),
         damage: Option<CaptureError> = None,
         sha256: Option<String> = None,
+        about: Vec<String> = Vec::new(),
     }
 }
 
@@ -311,6 +312,16 @@ impl Report {
         let mut notes = self.remarks.clone();
         notes.extend(findings::notes(self));
         notes
+    }
+
+    /// The host, interfaces, filters and time zones of the capture, as it says.
+    pub fn made(&mut self, about: Vec<String>) {
+        self.about = about;
+    }
+
+    /// The same.
+    pub fn about(&self) -> &[String] {
+        &self.about
     }
 
     /// Something to be said with the notes.

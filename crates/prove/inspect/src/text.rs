@@ -17,6 +17,7 @@ use bartizan_wire::Timestamp;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ssh::{Sent, Ssh};
 
+use crate::against::Against;
 use crate::answer::Answer;
 use crate::conversation::Conversation;
 use crate::remedy::Remedy;
@@ -45,6 +46,19 @@ pub fn joint(reports: &[Report], width: usize) -> String {
     page.line(counted(reports.len() as u64, "capture"));
     page.line("");
     page.answer(&Answer::joint(reports));
+    page.text
+}
+
+/// Pass or fail against a framework, in lines of at most `width` characters.
+pub fn against(against: &Against, width: usize) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width,
+    };
+    for line in against.lines() {
+        let indent = line.len() - line.trim_start().len() + 4;
+        page.indented(line, indent);
+    }
     page.text
 }
 

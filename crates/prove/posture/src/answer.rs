@@ -130,6 +130,8 @@ fn distinct(sources: Vec<Source>) -> Arc<[Source]> {
 pub(crate) struct Basis {
     pub(crate) because: Arc<str>,
     pub(crate) sources: Arc<[Source]>,
+    /// Algorithms of all keys and signatures that it rests on, where they are known.
+    pub(crate) algorithms: Arc<[&'static str]>,
 }
 
 impl Basis {
@@ -137,6 +139,7 @@ impl Basis {
         Self {
             because: because.into(),
             sources: distinct(sources),
+            algorithms: Arc::default(),
         }
     }
 }
@@ -220,6 +223,17 @@ impl<S> Founded<S> {
     /// The reason, in words.
     pub fn because(&self) -> &str {
         &self.basis.because
+    }
+
+    pub(crate) fn with_algorithms(mut self, algorithms: impl Into<Arc<[&'static str]>>) -> Self {
+        self.basis.algorithms = algorithms.into();
+        self
+    }
+
+    /// Algorithms of all keys and signatures that an authenticity rests on, by the names of
+    /// certificates; none where not all are known.
+    pub fn algorithms(&self) -> &[&'static str] {
+        &self.basis.algorithms
     }
 
     /// The packets and records it rests on.

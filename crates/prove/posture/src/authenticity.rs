@@ -69,7 +69,11 @@ pub(crate) fn both(server: &Judgement, client: &Judgement) -> Judgement {
         format!("server: {}; client: {}", server.because(), client.because())
     };
     let sources = [server.sources(), client.sources()].concat();
-    Judgement::new(server.judged().worse(client.judged()), because, sources)
+    let judgement = Judgement::new(server.judged().worse(client.judged()), because, sources);
+    match [server.algorithms(), client.algorithms()] {
+        [[], _] | [_, []] => judgement,
+        both => judgement.with_algorithms(both.concat()),
+    }
 }
 
 /// Bytes that either end has sent at most where one refused the other: the longest chains.
@@ -386,7 +390,7 @@ pub(crate) fn by_records(entries: &[&Entry], signed: Option<(SignatureScheme, So
 
 /// Every key and every signature in the chain must hold; the root is not sent, and trusted by being known.
 pub(crate) fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Shown<'a>>, sources: Vec<Source>) -> End {
-    let (mut unknown, mut leaf) = (None, None);
+    let (mut unknown, mut leaf, mut algorithms) = (None, None, Vec::new());
     for certificate in chain {
         leaf.get_or_insert(certificate.public_key);
         for (algorithm, part) in [
@@ -399,7 +403,9 @@ pub(crate) fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Shown<'a>>, so
                     certificate.subject
                 )
             };
-            match named_forgery(algorithm) {
+            let known = certified(algorithm);
+            algorithms.extend(known.map(|known| known.name));
+            match known.map(|known| known.safety) {
                 Some(Safety::QuantumSafe) => {}
                 Some(Safety::Vulnerable) => return End::new(Answer::Yes, Verdict::Vulnerable, statement(), sources),
                 None => unknown = Some(format!("{}, which the registry does not know", statement())),
@@ -410,7 +416,9 @@ pub(crate) fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Shown<'a>>, so
         Some(because) => End::new(Answer::Yes, Verdict::NotObservable, because, sources),
         None => {
             let because = format!("{how}, with a certified key of {}", leaf.unwrap_or_default());
-            End::new(Answer::Yes, Verdict::QuantumSafe, because, sources)
+            let mut end = End::new(Answer::Yes, Verdict::QuantumSafe, because, sources);
+            end.judgement = end.judgement.with_algorithms(algorithms);
+            end
         }
     }
 }
@@ -488,8 +496,7 @@ fn forgery(scheme: SignatureScheme) -> Option<Safety> {
     registry::signature_safety(scheme)
 }
 
-/// The same by the name, or the object identifier, that a ledger has for an algorithm of a certificate.
-fn named_forgery(name: &str) -> Option<Safety> {
-    let known = registry::x509_algorithm_named(name).or_else(|| registry::x509_algorithm(name, None))?;
-    Some(known.safety)
+/// An algorithm of a certificate, by the name or the object identifier that a ledger has for it.
+fn certified(name: &str) -> Option<&'static registry::X509Algorithm> {
+    registry::x509_algorithm_named(name).or_else(|| registry::x509_algorithm(name, None))
 }

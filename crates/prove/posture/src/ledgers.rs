@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bartizan_ledger::{Bytes, Event, Handshake, Key, Prefix, Record, Refusals};
+use bartizan_ledger::{Bytes, Certificate, Event, Handshake, Key, Prefix, Record, Refusals};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 
@@ -63,6 +63,12 @@ pub struct Counted {
 const KINDS: usize = 10_000;
 
 impl Ledgers {
+    /// Certificates of both ends in all handshakes.
+    pub fn certificates(&self) -> impl Iterator<Item = &Certificate> {
+        let entries = self.by_client_random.values().flatten();
+        entries.flat_map(|entry| entry.handshake.chain.iter().chain(&entry.handshake.local_chain))
+    }
+
     /// Adds a record; one that tells of no handshake with a key is not kept.
     pub fn add(&mut self, record: Record) {
         match record.event {

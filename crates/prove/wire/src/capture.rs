@@ -290,6 +290,19 @@ impl CaptureReader {
         Ok(())
     }
 
+    /// The host, interfaces, filters and time zones of the capture, as far as it says (pcapng) and was
+    /// read.
+    pub fn about(&self) -> impl Iterator<Item = &str> {
+        let section = match &self.format {
+            Format::Pcapng(section) => Some(section),
+            Format::Unknown | Format::Pcap(_) => None,
+        };
+        section
+            .into_iter()
+            .flat_map(|section| section.about())
+            .map(String::as_str)
+    }
+
     /// Packets that the capturing host says it could not keep up with (pcapng interface statistics), as far as read.
     pub fn dropped_at_capture(&self) -> u64 {
         match &self.format {

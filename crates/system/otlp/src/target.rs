@@ -104,11 +104,6 @@ impl Target {
         }
     }
 
-    /// Returns true if no name lookup is needed.
-    pub fn is_address(&self) -> bool {
-        self.host.parse::<IpAddr>().is_ok()
-    }
-
     fn names_this_host(&self) -> bool {
         match self.host.parse::<IpAddr>() {
             Ok(address) => address.to_canonical().is_loopback(),

@@ -19,7 +19,7 @@ use crate::word::Word;
 impl Policy {
     pub(crate) fn parse(raw: &RawPolicy) -> Result<Self, Fault> {
         match raw {
-            RawPolicy::Profile(name) => {
+            RawPolicy::Text(name) => {
                 let map = RawPolicyMap {
                     profile: Some(name.clone()),
                     ..RawPolicyMap::default()

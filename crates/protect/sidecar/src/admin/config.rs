@@ -39,7 +39,8 @@ pub(crate) fn in_effect(
             "certificates": files.certificates.iter().map(|own| json!({
                 "certificate": own.certificate, "key": own.key,
             })).collect::<Vec<_>>(),
-            "roots": files.roots, "crl": files.crl, "known_lists": files.known_lists,
+            "roots": files.roots, "crl": files.crl,
+            "crl_url": files.crl_url.as_ref().map(ToString::to_string), "known_lists": files.known_lists,
         })),
         "certificates": certificates(endpoint),
         "sidecar": settings.map(sidecar),

@@ -39,6 +39,8 @@ pub(crate) struct State {
     config: Mutex<Value>,
     /// Cause for which files that have changed are not in effect.
     not_applied: Mutex<Option<String>>,
+    /// The reason why revocation lists were not fetched the last time.
+    not_fetched: Mutex<Option<String>>,
 }
 
 impl State {
@@ -51,6 +53,7 @@ impl State {
             rules: Arc::default(),
             config: Mutex::default(),
             not_applied: Mutex::default(),
+            not_fetched: Mutex::default(),
         }
     }
 
@@ -78,6 +81,14 @@ impl State {
 
     pub(crate) fn set_not_applied(&self, cause: Option<String>) {
         *self.not_applied.lock().unwrap_or_else(PoisonError::into_inner) = cause;
+    }
+
+    pub(crate) fn set_not_fetched(&self, cause: Option<String>) {
+        *self.not_fetched.lock().unwrap_or_else(PoisonError::into_inner) = cause;
+    }
+
+    fn not_fetched(&self) -> Option<String> {
+        self.not_fetched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn not_applied(&self) -> Option<String> {
@@ -126,7 +137,7 @@ impl State {
 
     /// Lines that follow where traffic may be sent here: certificates with which no handshake
     /// succeeds while another one serves, revocation lists that were refused as newer ones stay in
-    /// effect, and files that have changed and are not in effect.
+    /// effect, files that have changed and are not in effect, and lists that could not be fetched.
     pub(crate) fn remarks(&self) -> String {
         let endpoint = self.shared.endpoint.endpoint();
         let flaws = endpoint
@@ -137,9 +148,12 @@ impl State {
         let older = endpoint.credentials().older_lists().iter();
         let not_applied = self.not_applied().into_iter();
         let not_applied = not_applied.map(|cause| format!("files that have changed are not in effect: {cause}\n"));
+        let not_fetched = self.not_fetched().into_iter();
+        let not_fetched = not_fetched.map(|cause| format!("revocation lists are not fetched: {cause}\n"));
         flaws
             .chain(older.map(|older| format!("the file of revocation lists {older}\n")))
             .chain(not_applied)
+            .chain(not_fetched)
             .collect()
     }
 
@@ -328,6 +342,12 @@ impl Collector for State {
             "bartizan_sidecar_reload_pending",
             "1 while files that have changed are not in effect, as their reload failed",
             if self.not_applied().is_some() { 1.0 } else { 0.0 },
+        )?;
+        encode_gauge(
+            &mut encoder,
+            "bartizan_sidecar_revocation_lists_not_fetched",
+            "1 while revocation lists could not be fetched the last time: those of the file stay in effect",
+            if self.not_fetched().is_some() { 1.0 } else { 0.0 },
         )?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let left = |end: Option<SystemTime>| match end.map(|end| end.duration_since(UNIX_EPOCH)) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bartizan_deployment::{Deployment, Sidecar};
+use bartizan_deployment::{Deployment, HttpUrl, Sidecar};
 use bartizan_tls::Endpoint;
 use tokio::task::spawn_blocking;
 
@@ -47,8 +47,9 @@ impl Running {
     pub async fn reload(&self, deployment: &Arc<Deployment>) -> Result<Reloaded, Error> {
         let state = Arc::clone(&self.state);
         let (deployment, settings) = (Arc::clone(deployment), self.settings.clone());
-        let upstreams = Arc::clone(&self.upstreams);
-        let prepared = spawn_blocking(move || prepare(&state, &deployment, settings.as_ref(), &upstreams)).await;
+        let (upstreams, url) = (Arc::clone(&self.upstreams), self.crl_url.clone());
+        let prepare = move || prepare(&state, &deployment, (settings.as_ref(), url.as_ref()), &upstreams);
+        let prepared = spawn_blocking(prepare).await;
         let prepared = prepared.unwrap_or_else(|error| Err(Error::Thread { source: error.into() }));
         Ok(self.put_in_effect(prepared?))
     }
@@ -58,6 +59,12 @@ impl Running {
     pub fn not_applied(&self, cause: &str) {
         self.state.shared.metrics.reloaded("refused");
         self.state.set_not_applied(Some(cause.to_owned()));
+    }
+
+    /// Returns the report of attempts to fetch revocation lists: the cause of a failure, or none.
+    pub fn fetched(&self) -> impl Fn(Option<&str>) + Send + 'static {
+        let state = Arc::clone(&self.state);
+        move |cause| state.set_not_fetched(cause.map(str::to_owned))
     }
 
     /// Counts a reload: the files and what is in effect agree.
@@ -89,7 +96,7 @@ impl Running {
 fn prepare(
     state: &State,
     deployment: &Deployment,
-    settings: Option<&Sidecar>,
+    (settings, crl_url): (Option<&Sidecar>, Option<&HttpUrl>),
     upstreams: &Upstreams,
 ) -> Result<Prepared, Error> {
     let shared = &state.shared;
@@ -126,6 +133,9 @@ fn prepare(
     let mut reloaded = Reloaded::default();
     if node.sidecar.as_ref() != settings {
         reloaded.needs_restart.push("listeners, admin port, ledger or limits");
+    }
+    if files.crl_url.as_ref() != crl_url {
+        reloaded.needs_restart.push("where revocation lists are fetched");
     }
     if Upstreams::of(deployment, name, None) != *upstreams {
         reloaded.needs_restart.push("where peers are reached");

@@ -38,6 +38,7 @@ fn laid() -> Laid {
         }],
         roots: write("ca.crt.pem", authority.trusted()),
         crl: Some(write("ca.crl.pem", &list)),
+        crl_url: None,
         known_lists: None,
     };
     Laid { directory, files }

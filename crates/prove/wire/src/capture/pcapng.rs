@@ -1,6 +1,7 @@
 //! The newer format: blocks, in sections, with interfaces that each have a link type and a clock
 //! (draft-ietf-opsawg-pcapng).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{CaptureError, LARGEST_BLOCK, Order, Record, Step};
@@ -28,6 +29,19 @@ const INTERFACES: usize = 1 << 20;
 const OPTION_TIME_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
 const OPTION_INTERFACE_DROPPED: u16 = 5;
+/// Texts on the capturing host, of a section header, and on its interfaces: code and words.
+const OF_SECTION: [(u16, &str); 3] = [(4, "captured by"), (3, "on"), (2, "hardware")];
+const OF_INTERFACE: [(u16, &str); 4] = [
+    (2, "captured at interface"),
+    (3, "described as"),
+    (11, "filter"),
+    (12, "on"),
+];
+/// `if_tzone`: seconds east of UTC, which newer writers leave out.
+const OPTION_TIME_ZONE: u16 = 10;
+/// Lines that are kept of all sections, and characters of a text.
+const LINES: usize = 64;
+const LONGEST_TEXT: usize = 200;
 
 /// A section's byte order and interfaces, as far as read.
 #[derive(Default)]
@@ -37,6 +51,7 @@ pub(super) struct Section {
     dropped: u64,
     /// Time of the packet before, for packets without one of their own.
     before: Timestamp,
+    about: BTreeSet<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -75,6 +90,38 @@ enum Holds {
 }
 
 impl Section {
+    /// The host, interfaces, filters and time zones of the capture, as far as read.
+    pub(super) fn about(&self) -> &BTreeSet<String> {
+        &self.about
+    }
+
+    /// Keeps what the options of a block say of the capture's making.
+    fn add_about(&mut self, option_bytes: &[u8], texts: &[(u16, &str)]) {
+        let mut line = Vec::new();
+        for (code, words) in texts {
+            let mut found = options(self.order, option_bytes).filter(|(known, _)| known == code);
+            let Some((_, value)) = found.next() else { continue };
+            // The first octet of a filter says that it is text, as those of tcpdump are.
+            let value = if *words == "filter" {
+                value.strip_prefix(&[0]).unwrap_or_default()
+            } else {
+                value
+            };
+            let text = String::from_utf8_lossy(value);
+            let text: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_TEXT).collect();
+            if !text.is_empty() {
+                line.push(format!("{words} {text}"));
+            }
+        }
+        let zone = options(self.order, option_bytes).find(|(code, _)| *code == OPTION_TIME_ZONE);
+        if let Some(seconds) = zone.and_then(|(_, value)| self.order.u32_at(value, 0)) {
+            line.push(format!("time zone {:+} s from UTC", seconds.cast_signed()));
+        }
+        if !line.is_empty() && self.about.len() < LINES {
+            self.about.insert(line.join(", "));
+        }
+    }
+
     pub(super) fn dropped(&self) -> u64 {
         self.interfaces
             .iter()
@@ -140,6 +187,7 @@ impl Section {
                 }
                 self.dropped = self.dropped();
                 self.interfaces.clear();
+                self.add_about(body.get(16..).unwrap_or_default(), &OF_SECTION);
                 Ok(Holds::Nothing)
             }
             INTERFACE_DESCRIPTION => {
@@ -149,6 +197,7 @@ impl Section {
                 let snap_length = word(4)?;
                 let link = LinkType(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);
                 self.interfaces.push(self.interface(link, snap_length, &body[8..]));
+                self.add_about(&body[8..], &OF_INTERFACE);
                 Ok(Holds::Nothing)
             }
             ENHANCED_PACKET => {

@@ -63,12 +63,14 @@ impl Run<'_> {
         }
         let shown = match (&mut self.teller, self.args.json) {
             (Some(teller), true) => teller.report(&json::document(&reports), at),
-            (Some(teller), false) => teller.put(|out| show(self.args, &reports, self.deployment, &settled, out)),
+            (Some(teller), false) => {
+                teller.put(|out| show(self.args, &reports, self.deployment, (&settled, None), out))
+            }
             (None, _) => said(show(
                 self.args,
                 &reports,
                 self.deployment,
-                &settled,
+                (&settled, None),
                 &mut io::stdout().lock(),
             )),
         };

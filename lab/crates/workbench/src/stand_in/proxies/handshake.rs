@@ -47,6 +47,7 @@ impl Ends {
             }],
             roots: papers.roots(),
             crl: Some(papers.revocations()),
+            crl_url: None,
             known_lists: None,
         });
         Self::made(deployment, files)

@@ -175,6 +175,7 @@ impl Papers {
             }],
             roots: self.roots(),
             crl: Some(self.revocations()),
+            crl_url: None,
             known_lists: None,
         };
         Ok(Endpoint::new(Credentials::load(&files)?, peers(&parsed, node))?)
