@@ -191,7 +191,7 @@ fn has_later_root(server: &HttpUrl, identity: &Identity, own: &Certificate, trus
         Ok(all) => all.iter().any(|given| {
             given.subject() == given.issuer()
                 && given.not_before() > own.not_before()
-                && trust.roots().iter().all(|root| root.der() != given.der())
+                && trust.roots.iter().all(|root| root.der() != given.der())
         }),
         Err(failure) => {
             errln!(

@@ -113,7 +113,7 @@ impl Phases {
     fn of(register: &Register) -> Result<Self, Failure> {
         let own = register.succession().map_err(failure)?;
         let serial = |entry: &Entry| entry.serial.to_string();
-        let revoked = own.iter().filter(|(entry, ..)| entry.revocation.is_some());
+        let revoked = own.iter().filter(|(entry, ..)| entry.revocation().is_some());
         Ok(Self {
             revoked: revoked.map(|(entry, ..)| serial(entry)).collect(),
             all: own.iter().map(|(entry, phase, _)| (serial(entry), *phase)).collect(),

@@ -393,11 +393,14 @@ proptest! {
 
 #[test]
 fn a_capture_says_who_made_it_where_and_by_which_filter() {
-    let mut file = Pcapng::new(Order::Big);
+    let mut file = Blocks::new(Order::Big);
     let zone = file.word(7200);
-    file.section();
     let filter = [&[0][..], b"tcp\x1b[2J or sctp"].concat();
-    file.interface(1, 0, &[(2, b"ens1f0"), (11, &filter), (12, b"Linux 6.12"), (10, &zone)]);
+    file.interface(
+        1,
+        0,
+        &[(2, b"ens1f0"), (11, &filter[..]), (12, b"Linux 6.12"), (10, &zone)],
+    );
     file.interface(1, 0, &[(11, &[1, 0, 0]), (99, b"x")]);
     let mut reader = CaptureReader::new();
     reader.push(&file.1);

@@ -253,7 +253,7 @@ fn nothing_waits_for_a_request_that_was_reset() {
         for _ in 0..3 {
             client.request("GET", "/hold", b"").await;
         }
-        until("three are carried", || bench.pool.occupancy().streams() == 3).await;
+        until("three are carried", || bench.pool.occupancy.streams() == 3).await;
         for _ in 0..20 {
             let stream = client.request("GET", "/", b"").await;
             until("it waits", || bench.pool.waiting.get() == 1).await;
@@ -261,7 +261,7 @@ fn nothing_waits_for_a_request_that_was_reset() {
             until("it waits no more", || bench.pool.waiting.get() == 0).await;
         }
         drop(client);
-        until("the function is free", || bench.pool.occupancy().streams() == 0).await;
+        until("the function is free", || bench.pool.occupancy.streams() == 0).await;
         bench.get(&amf, "/").await;
     });
 }
@@ -276,7 +276,7 @@ fn requests_of_a_peer_that_wait_are_bounded_whatever_its_connections() {
         for number in 0..11 {
             clients[number / 4].request("GET", "/hold", b"").await;
             if number == 2 {
-                until("three are carried", || bench.pool.occupancy().streams() == 3).await;
+                until("three are carried", || bench.pool.occupancy.streams() == 3).await;
             }
         }
         until("eight wait", || bench.pool.waiting.get() == 8).await;
@@ -298,7 +298,7 @@ fn bodies_of_requests_that_wait_are_charged_to_their_peer() {
         for _ in 0..14 {
             holding.request("GET", "/hold", b"").await;
         }
-        until("they are carried", || bench.pool.occupancy().streams() == 14).await;
+        until("they are carried", || bench.pool.occupancy.streams() == 14).await;
         for _ in 0..8 {
             client.request("POST", "/", &[b'x'; 240_000]).await;
         }
