@@ -156,10 +156,12 @@ impl Accepted {
         let names = |entry: &Entry, link: &str| entry.link.as_ref().is_some_and(|written| is_link(link, written));
         named.retain(|entry| links.all.iter().any(|link| names(entry, link)));
         let is_named = |link: &String| named.iter().any(|entry| names(entry, link));
-        if !links.has_further && !named.is_empty() && links.all.iter().all(is_named) {
-            if let Some(acceptance) = take(&mut named, count) {
-                return Some(acceptance);
-            }
+        if !links.has_further
+            && !named.is_empty()
+            && links.all.iter().all(is_named)
+            && let Some(acceptance) = take(&mut named, count)
+        {
+            return Some(acceptance);
         }
         any.into_iter().find_map(|entry| take(&mut [entry], count))
     }

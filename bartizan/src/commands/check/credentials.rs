@@ -104,7 +104,7 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     let all = std::iter::once(&mut shown.own).chain(&mut shown.further_certificates);
     for (one, own) in all.zip(credentials.own()) {
         one.chain = chain(own, now);
-        one.in_use = in_use.iter().any(|used| &used.place == &own.place);
+        one.in_use = in_use.iter().any(|used| used.place == own.place);
     }
     if has_associations {
         let ends = in_use.iter().map(|own| own.not_after()).min();

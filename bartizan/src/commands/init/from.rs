@@ -243,7 +243,7 @@ fn names(nodes: &BTreeMap<IpAddr, Seen>) -> BTreeMap<IpAddr, String> {
         };
         let count = taken.entry(name.clone()).or_default();
         *count += 1;
-        let number = (*count > 1).then(|| format!("-{count}")).unwrap_or_default();
+        let number = if *count > 1 { format!("-{count}") } else { String::new() };
         (*address, name + &number)
     });
     named.collect()

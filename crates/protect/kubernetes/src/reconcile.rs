@@ -283,7 +283,7 @@ impl Turns {
                         (now, Attempt::Again, kept.until),
                         left,
                     )
-                    .await
+                    .await;
                 }
                 None => new.push((namespace, order)),
             }

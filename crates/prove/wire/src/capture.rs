@@ -297,10 +297,7 @@ impl CaptureReader {
             Format::Pcapng(section) => Some(section),
             Format::Unknown | Format::Pcap(_) => None,
         };
-        section
-            .into_iter()
-            .flat_map(|section| section.about())
-            .map(String::as_str)
+        section.into_iter().flat_map(pcapng::Section::about).map(String::as_str)
     }
 
     /// Packets that the capturing host says it could not keep up with (pcapng interface statistics), as far as read.

@@ -15,7 +15,7 @@ impl Run<'_> {
                 name: watched.stream.name.clone(),
                 packets: totals.packets,
                 bytes: totals.bytes,
-                passed: watched.source.is_interface().then(|| watched.stream.passed),
+                passed: watched.source.is_interface().then_some(watched.stream.passed),
                 dropped: watched.stream.dropped(),
                 untracked: totals.untracked,
                 newest_ns: totals.last.map(|last| last.time.0),

@@ -201,7 +201,7 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
         kind::ABORT => {
             let text = std::str::from_utf8(&body[2..]).map_err(|_| Malformed::Text)?;
             let cause = Cause::new(short(0), text);
-            if &cause.text != text {
+            if cause.text != *text {
                 return Err(Malformed::Text);
             }
             Frame::Abort(cause)
