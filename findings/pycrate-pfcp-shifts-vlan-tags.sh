@@ -6,7 +6,6 @@
 # Seen: the priority has one bit, so the tag has 22 bits: VLAN 100 with priority 5 is read as VLAN 89,
 #   and written to other octets. A source address without prefix length and a threshold of packets
 #   alone are not read: their data are raw octets. Written, such an address has an octet too many.
-#   tshark 4.0.17 reads the given octets right.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
