@@ -46,39 +46,32 @@ impl Node {
         }
     }
 
-    /// Addresses of the node that other hosts can reach: its own, those of its certificate, and
-    /// those of its functions.
+    /// Addresses of the node's host that other hosts can reach: its own, and those of its
+    /// certificate.
     pub fn addresses(&self) -> BTreeSet<IpAddr> {
-        let of_functions = self
-            .inbound()
-            .iter()
-            .flat_map(|inbound| [inbound.service, inbound.forward]);
-        let mut all = BTreeSet::from([self.address]);
-        all.extend(self.identity.ip().iter().map(IpAddr::to_canonical));
-        all.extend(of_functions.map(|address| address.ip()));
-        all.retain(|address| !address.is_loopback() && !address.is_unspecified());
-        all
+        let certified = self.identity.ip().iter().map(IpAddr::to_canonical);
+        let all = certified.chain([self.address]);
+        all.filter(|address| !address.is_loopback() && !address.is_unspecified())
+            .collect()
     }
 
-    /// Addresses at which other hosts can call the function of a listener: `service`, and each
-    /// address of the node with a port of the function. TCP listeners for TLS are left out.
+    /// Addresses at which other hosts can call the function of a listener: `service`, `forward` off
+    /// loopback, and each address of the node with a port of the two. TCP listeners for TLS are left
+    /// out.
     pub fn called_at(&self, inbound: &Inbound) -> BTreeSet<SocketAddr> {
-        let has_tls = |address: &SocketAddr| {
-            let mut listeners = self.inbound().iter().map(|other| other.listen);
-            let has = |listen: SocketAddr| listen.ip().is_unspecified() || listen.ip() == address.ip();
-            inbound.path != Path::Sctp && listeners.any(|listen| listen.port() == address.port() && has(listen))
-        };
+        let Inbound { service, forward, .. } = *inbound;
         // The function's own TLS is at `forward`.
-        let ports = match self.tls {
-            Some(_) => [inbound.service.port(); 2],
-            None => [inbound.service.port(), inbound.forward.port()],
-        };
-        let addresses = self.addresses().into_iter();
-        let mut all: BTreeSet<_> = addresses
-            .flat_map(|ip| ports.map(|port| SocketAddr::new(ip, port)))
-            .filter(|address| !has_tls(address))
-            .collect();
-        all.insert(inbound.service);
+        let of_function = [Some(service), Some(forward).filter(|_| self.tls.is_none())];
+        let of_function = of_function.into_iter().flatten();
+        let of_host = self.addresses().into_iter();
+        let of_host = of_host.flat_map(|ip| of_function.clone().map(move |one| SocketAddr::new(ip, one.port())));
+        let reached = |ip: IpAddr| !ip.is_loopback() && !ip.is_unspecified();
+        let off_loopback = of_function.clone().filter(|one| reached(one.ip()));
+        let mut all: BTreeSet<_> = of_host.chain(off_loopback).collect();
+        if inbound.path != Path::Sctp {
+            all.retain(|one| !self.inbound().iter().any(|tls| is_at(tls.listen, *one)));
+        }
+        all.insert(service);
         all
     }
 
@@ -90,6 +83,11 @@ impl Node {
             None => format!("add `{fields}` to nodes.{name}"),
         }
     }
+}
+
+/// Returns true if a listener takes what goes to this address of its host.
+fn is_at(listen: SocketAddr, address: SocketAddr) -> bool {
+    listen.port() == address.port() && (listen.ip().is_unspecified() || listen.ip() == address.ip())
 }
 
 /// Why no peer can call this address; none where it is that of one host.

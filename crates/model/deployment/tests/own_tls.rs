@@ -46,7 +46,7 @@ fn a_node_with_tls_of_its_own_is_called_where_it_says_and_needs_no_certificate_h
     assert!(client.inbound().is_empty() && client.tls.is_some());
     // No function is called where TLS is accepted, at whichever address.
     let called_at = udm.called_at(&udm.inbound()[0]);
-    assert!(called_at.len() == 3 && called_at.iter().all(|address| address.port() == 80));
+    assert!(called_at.len() == 2 && called_at.iter().all(|address| address.port() == 80));
 }
 
 #[test]

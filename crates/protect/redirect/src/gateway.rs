@@ -68,6 +68,9 @@ impl Gateway {
     fn close(&mut self, link: &Interface, sidecar: &Sidecar, peer: &Node, others: bool) {
         let inbound = peer.sidecar.iter().flat_map(over_sctp);
         for inbound in inbound.filter(|inbound| inbound.interface == link.kind) {
+            if !others {
+                self.peers.insert(inbound.service.ip());
+            }
             for service in peer.called_at(inbound) {
                 let taken = sidecar.outbound.iter().find(|outbound| {
                     outbound.path == Path::Sctp

@@ -288,17 +288,20 @@ fn listeners_of(node: &Node) -> &'static str {
     }
 }
 
-/// Addresses of a node that belong to its functions and to its TLS listeners alone.
+/// Addresses of a node that belong to its functions, its TLS listeners and its admin port alone.
 fn taken(node: &Node) -> Vec<SocketAddr> {
-    let mut taken = Vec::new();
-    for inbound in node.inbound() {
-        taken.extend([inbound.service, upstream(node, inbound)]);
-        if inbound.listen.ip().is_unspecified() {
-            let addresses = node.addresses().into_iter();
-            taken.extend(addresses.map(|ip| SocketAddr::new(ip, inbound.listen.port())));
-        }
-    }
-    taken
+    let services = node.inbound().iter().map(|inbound| inbound.service);
+    let listeners = node.inbound().iter().map(|inbound| inbound.listen);
+    let admin = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
+    let listeners = listeners.chain(admin).flat_map(|listen| {
+        let all = node
+            .addresses()
+            .into_iter()
+            .filter(move |_| listen.ip().is_unspecified());
+        all.chain([listen.ip()])
+            .map(move |ip| SocketAddr::new(ip, listen.port()))
+    });
+    services.chain(listeners).collect()
 }
 
 /// Address of the sidecar behind an inbound listener.

@@ -85,7 +85,13 @@ pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<N
         .and_then(|link| link.ends_from(node.name.as_str()));
     let inner = link.map(|(_, there)| there.inner.clone()).unwrap_or_default();
     let mut networks = Vec::new();
-    let addresses = peer.addresses().into_iter().chain([peer.address]);
+    let functions = peer
+        .inbound()
+        .iter()
+        .filter(|inbound| inbound.interface == interface.kind);
+    let called = functions.map(|inbound| inbound.service.ip());
+    let called = called.filter(|address| !address.is_loopback());
+    let addresses = called.chain(peer.addresses()).chain([peer.address]);
     for network in addresses.map(Network::of_host).chain(inner) {
         if !networks.contains(&network) {
             networks.push(network);

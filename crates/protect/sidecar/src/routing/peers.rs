@@ -166,13 +166,12 @@ impl Upstreams {
     /// The upstream to the function that others know to be at `address`.
     pub(crate) fn at(&self, address: SocketAddr) -> Result<&Upstream, NoUpstream> {
         let host = address.ip().to_string();
+        // One that may mean several functions means none.
         let by_host = || {
-            Some(
-                self.hosts
-                    .get(&host)
-                    .and_then(|found| by_port(found, address.port()))?
-                    .upstream,
-            )
+            let mut meant = self.hosts.get(&host).into_iter().flatten();
+            let is_meant = |one: &&Meant| one.ports[..2].contains(&address.port());
+            let one = meant.find(is_meant)?;
+            meant.find(is_meant).is_none().then_some(one.upstream)
         };
         let elsewhere = || self.elsewhere.get(&address).or_else(|| self.unjoined.get(&host));
         let index = self

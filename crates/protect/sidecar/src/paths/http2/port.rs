@@ -73,7 +73,7 @@ pub(super) struct Inbox<T> {
     /// Whole frames may be in `rest`.
     fresh: bool,
     /// The other side sends nothing more.
-    ended: bool,
+    pub(super) ended: bool,
     events: Vec<Event<T>>,
 }
 

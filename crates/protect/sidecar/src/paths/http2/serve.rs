@@ -120,6 +120,10 @@ where
     let mut answering = pin!(sleep(ANSWERING));
     let mut running = true;
     let mut awaited = false;
+    // A client that has closed its half may have gone altogether, and holds the function.
+    let half_closed = shared.limits.request / 8;
+    let mut leaving = pin!(sleep(half_closed));
+    let mut left = false;
     let ended = poll_fn(|context| {
         drop(port.enter(context));
         if running && drained.as_mut().poll(context).is_ready() {
@@ -140,6 +144,13 @@ where
             let settled = port.inside().connection.is_settled();
             if !settled && settling.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(Ended::NoSettings));
+            }
+            if inbox.ended && !left {
+                left = true;
+                leaving.as_mut().reset(tokio::time::Instant::now() + half_closed);
+            }
+            if left && leaving.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(Ended::Broken("the client closed in the middle".to_owned())));
             }
             session.keep_to_budget();
             while session.needs_ticks() && tick.as_mut().poll(context).is_ready() {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bartizan_http2::{Code, Connection as Http2, Event, Fields, Indexing, Role};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -368,6 +369,36 @@ fn the_request_after_one_that_a_dead_connection_took_has_a_new_one() {
     });
 }
 
+/// Clients that had given up held all connections to the function until `request`.
+#[test]
+fn a_client_that_has_gone_does_not_hold_the_function() {
+    run(async {
+        let (begun, gone) = (Rc::new(Notify::new()), Rc::new(Notify::new()));
+        let gates = (Rc::clone(&begun), Rc::clone(&gone));
+        let address = function(move |_, mut stream: TcpStream| {
+            let (begun, gone) = gates.clone();
+            async move {
+                head(&mut stream).await?;
+                begun.notify_one();
+                let _ = stream.read(&mut [0; 1]).await;
+                gone.notify_one();
+                Some(())
+            }
+        })
+        .await;
+        let bench = Bench::new(address, "request: 3600s").await;
+        let mut client = bench.connect(&bench.peer(), Version::Http1);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: nrf\r\n\r\n").await.unwrap();
+        timeout(PATIENCE, begun.notified()).await.expect("it is asked");
+        drop(client);
+        // An eighth of that, by a clock that passes at once.
+        tokio::time::pause();
+        let before = tokio::time::Instant::now();
+        gone.notified().await;
+        assert!(before.elapsed() < Duration::from_secs(900), "{:?}", before.elapsed());
+    });
+}
+
 #[test]
 fn a_client_that_closes_its_half_has_the_answers_to_all_it_asked() {
     run(async {
@@ -387,7 +418,7 @@ fn a_client_that_closes_its_half_has_the_answers_to_all_it_asked() {
             }
         })
         .await;
-        let bench = Bench::new(address, "").await;
+        let bench = Bench::new(address, "request: 600s").await;
         for paths in [&["/first"][..], &["/first", "/second"]] {
             let mut client = bench.connect(&bench.peer(), Version::Http1);
             for path in paths {
