@@ -82,7 +82,9 @@ pub(crate) fn ask(session: &mut Session<'_>) -> Result<Vec<Answer>, Error> {
     }
     let is_safe = |one: &&KeyExchangeMethod| safety(**one) == Some(Safety::QuantumSafe);
     let safe = first.iter().any(|one| is_safe(&one)) || !additional.is_empty();
-    let [methods, downgrade] = Answer::exchanges("key exchanges", &first, safety);
+    let [mut methods, downgrade] = Answer::exchanges("key exchanges", &first, safety);
+    // The additional ones count as well.
+    methods.finding = None;
     let mut all = vec![methods.finding(!safe, "no post-quantum key exchange")];
     all.push(Answer::new("additional key exchanges (RFC 9370)", &additional));
     all.push(downgrade);
