@@ -1,8 +1,8 @@
 //! Blocks of a cipher by the lengths of what it encrypts: the rest of a message is as long as ever.
 
 /// Different lengths that decide. Of a cipher without blocks of 64 bits, whose lengths are multiples
-/// of four bytes, so many have one rest by chance once in 2^7 associations.
-const LENGTHS: u32 = 8;
+/// of four bytes, so many have one rest by chance once in 2^11 associations.
+const LENGTHS: u32 = 12;
 
 /// Lengths of the packets under one key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,9 +53,9 @@ mod tests {
             );
         }
         let mut few = Blocks::default();
-        (0..7).for_each(|number| few.take(88 + 8 * number));
+        (0..11).for_each(|number| few.take(88 + 8 * number));
         assert!(!few.are_of_64_bits());
-        few.take(88 + 8 * 7);
+        few.take(88 + 8 * 11);
         assert!(few.are_of_64_bits());
     }
 }
