@@ -141,9 +141,8 @@ impl Accepted {
     }
 
     /// Acceptance of a finding with one of these lines, which stands for so many. An entry accepts
-    /// findings whose lines begin with its text, up to its number: what comes later, or is more, is
-    /// not accepted by what was known when it was written. Of entries that name links each link of the
-    /// finding needs one.
+    /// those that begin with its text, up to its number: more was not known when it was written. Of
+    /// entries that name links each link of the finding needs one.
     pub(crate) fn takes(&self, lines: &[&str], count: u64, links: &Links<'_>) -> Option<Acceptance> {
         let today = self.today?;
         let mut entries = self.entries.borrow_mut();
@@ -156,11 +155,8 @@ impl Accepted {
         let names = |entry: &Entry, link: &str| entry.link.as_ref().is_some_and(|written| is_link(link, written));
         named.retain(|entry| links.all.iter().any(|link| names(entry, link)));
         let is_named = |link: &String| named.iter().any(|entry| names(entry, link));
-        if !links.has_further
-            && !named.is_empty()
-            && links.all.iter().all(is_named)
-            && let Some(acceptance) = take(&mut named, count)
-        {
+        let whole = !links.has_further && !named.is_empty() && links.all.iter().all(is_named);
+        if whole && let Some(acceptance) = take(&mut named, count) {
             return Some(acceptance);
         }
         any.into_iter().find_map(|entry| take(&mut [entry], count))

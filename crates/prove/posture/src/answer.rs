@@ -130,8 +130,6 @@ fn distinct(sources: Vec<Source>) -> Arc<[Source]> {
 pub(crate) struct Basis {
     pub(crate) because: Arc<str>,
     pub(crate) sources: Arc<[Source]>,
-    /// Algorithms of all keys and signatures that it rests on, where they are known.
-    pub(crate) algorithms: Arc<[&'static str]>,
 }
 
 impl Basis {
@@ -139,7 +137,6 @@ impl Basis {
         Self {
             because: because.into(),
             sources: distinct(sources),
-            algorithms: Arc::default(),
         }
     }
 }
@@ -199,6 +196,8 @@ impl From<Verdict> for Judged {
 pub struct Founded<S> {
     statement: S,
     basis: Basis,
+    /// Algorithms of all keys and signatures that it rests on, where they are known.
+    algorithms: Arc<[&'static str]>,
 }
 
 /// An answer with its reason.
@@ -213,7 +212,11 @@ impl<S> Founded<S> {
     }
 
     pub(crate) fn on(statement: S, basis: Basis) -> Self {
-        Self { statement, basis }
+        Self {
+            statement,
+            basis,
+            algorithms: Arc::default(),
+        }
     }
 
     pub(crate) fn basis(&self) -> &Basis {
@@ -226,14 +229,14 @@ impl<S> Founded<S> {
     }
 
     pub(crate) fn with_algorithms(mut self, algorithms: impl Into<Arc<[&'static str]>>) -> Self {
-        self.basis.algorithms = algorithms.into();
+        self.algorithms = algorithms.into();
         self
     }
 
     /// Algorithms of all keys and signatures that an authenticity rests on, by the names of
     /// certificates; none where not all are known.
     pub fn algorithms(&self) -> &[&'static str] {
-        &self.basis.algorithms
+        &self.algorithms
     }
 
     /// The packets and records it rests on.

@@ -9,15 +9,15 @@ const LENGTHS: u32 = 12;
 pub struct Blocks {
     /// Rests of a division by 16, a bit each.
     rests: u16,
-    /// Lengths in units of 8 bytes, a bit each.
-    lengths: u64,
+    /// Lengths in units of 8 bytes, a bit each; after sixteen units the bits begin anew.
+    lengths: u16,
 }
 
 impl Blocks {
     /// Takes the length of a packet.
     pub fn take(&mut self, length: u64) {
         self.rests |= 1 << (length % 16);
-        self.lengths |= 1 << (length / 8 % 64);
+        self.lengths |= 1 << (length / 8 % 16);
     }
 
     /// Returns true if the lengths are those of a cipher with blocks of 64 bits, such as DES and

@@ -86,7 +86,6 @@ impl<S: Statement> Worst<S> {
         let basis = Basis {
             because: reasons.one(&basis.because),
             sources: Arc::clone(&basis.sources),
-            algorithms: Arc::default(),
         };
         self.merge(Self {
             worst: Some((said, basis)),
