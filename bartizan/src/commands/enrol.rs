@@ -84,7 +84,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ))
             .hint("enrol first, by --reference and --secret-file")
         })?;
-        let lists = holder.lists().map_err(failure)?;
+        let hint = "fetch it again (`bartizan ca serve` gives it at /crl.pem), or remove it";
+        let (lists, left_out) = holder.lists().map_err(|error| failure(error).hint(hint))?;
+        for why in &left_out {
+            errln!("note: {}: {why}; it is left out", holder.lists_path().display());
+            errln!("  hint: {hint}");
+        }
         let trust = Trust::new(held.roots.clone()).revoking(lists);
         let algorithm = args.key_algorithm.unwrap_or(held.key.algorithm());
         let (own, identity) = (held.chain.first().cloned(), Identity::new(held.key, held.chain));

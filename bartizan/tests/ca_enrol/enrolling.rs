@@ -114,10 +114,7 @@ fn an_authority_that_the_list_next_to_the_certificate_revokes_is_not_believed() 
     fs::write(place.path("secret"), secret).unwrap();
     let first = format!("{server} --reference {reference} --secret-file secret --key-algorithm ed25519");
     enrols(&place, &first);
-    fs::create_dir(place.path("mine")).unwrap();
-    for file in fs::read_dir(place.path("ca")).unwrap().flatten() {
-        fs::copy(file.path(), place.path("mine").join(file.file_name())).unwrap();
-    }
+    copy_authority(&place);
     place.ca_works("crl --dir mine");
     fs::write(place.path("amf/ca.crl.pem"), place.text("mine/crl.pem")).unwrap();
     enrols(&place, &format!("{server} --renew"));
@@ -129,6 +126,58 @@ fn an_authority_that_the_list_next_to_the_certificate_revokes_is_not_believed() 
         assert!(said.code == 2 && said.err.contains("was revoked"), "{said:?}");
     }
     assert_eq!(place.text("amf/amf.crt.pem"), before);
+}
+
+/// An authority that lists what the one that answers does not know to be revoked.
+fn copy_authority(place: &Place) {
+    fs::create_dir(place.path("mine")).unwrap();
+    for file in fs::read_dir(place.path("ca")).unwrap().flatten() {
+        fs::copy(file.path(), place.path("mine").join(file.file_name())).unwrap();
+    }
+}
+
+/// A list of a full disk stopped each renewal until the certificate ended.
+#[test]
+fn a_spoilt_list_next_to_the_certificate_is_named_and_the_others_are_obeyed() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
+    let serving = Serving::start(&place, "");
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc --allow-classical");
+    fs::write(place.path("secret"), secret).unwrap();
+    let first = format!("{server} --reference {reference} --secret-file secret --key-algorithm ed25519");
+    enrols(&place, &first);
+    copy_authority(&place);
+    place.ca_works("crl --dir mine");
+    let whole = place.text("mine/crl.pem");
+    let cut = &whole[..whole.len() / 4];
+    let renewed = |lists: &str| {
+        fs::write(place.path("amf/ca.crl.pem"), lists).unwrap();
+        enrol(&place, &format!("{server} --renew"))
+    };
+    let hint = "fetch it again (`bartizan ca serve` gives it at /crl.pem), or remove it";
+    for none in ["", cut, "-----BEGIN X509 CRL-----\n!\n-----END X509 CRL-----\n"] {
+        let said = renewed(none);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(
+            said.err.contains("cannot use amf/ca.crl.pem") && said.err.contains(hint),
+            "{said:?}"
+        );
+    }
+    for some in [
+        format!("{whole}{cut}"),
+        format!("-----BEGIN X509 CRL-----\n!\n-----END X509 CRL-----\n{whole}"),
+    ] {
+        let said = renewed(&some);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(
+            said.err.contains("it is left out") && said.err.contains(hint),
+            "{said:?}"
+        );
+    }
+    place.ca_works("revoke --dir mine intermediate --reason ca-compromise");
+    let said = renewed(&format!("{cut}{}", place.text("mine/crl.pem")));
+    assert!(said.code == 2 && said.err.contains("was revoked"), "{said:?}");
 }
 
 /// The files are written before the authority is notified of it: a confirmation that is lost costs nothing.

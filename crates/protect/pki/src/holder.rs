@@ -63,15 +63,28 @@ impl<'a> Holder<'a> {
         self.dir.join("ca.crt.pem")
     }
 
-    /// The revocation lists next to the certificate, those signed last first; none where there is
-    /// no file of them.
-    pub fn lists(&self) -> Result<Vec<RevocationList>, Error> {
-        let path = self.dir.join("ca.crl.pem");
-        let unusable = |why: String| Error::file("use", &path)(std::io::Error::other(why));
-        match files::read(&path, LARGEST_LISTS)? {
-            Some(text) => RevocationList::read(&text).map_err(unusable),
-            None => Ok(Vec::new()),
+    /// The file of the revocation lists.
+    pub fn lists_path(&self) -> PathBuf {
+        self.dir.join("ca.crl.pem")
+    }
+
+    /// The usable ones of [`Self::lists_path`], those signed last first, and why each other is left
+    /// out; none where there is no file.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be read, or holds no list that can be used.
+    pub fn lists(&self) -> Result<(Vec<RevocationList>, Vec<String>), Error> {
+        let path = self.lists_path();
+        let Some(text) = files::read(&path, LARGEST_LISTS)? else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let (lists, mut left_out) = RevocationList::usable(&text);
+        if lists.is_empty() {
+            left_out.push("holds no revocation list in PEM that can be used".to_owned());
+            let why = std::io::Error::other(left_out.swap_remove(0));
+            return Err(Error::file("use", path)(why));
         }
+        Ok((lists, left_out))
     }
 
     /// Returns the certificate in place; none if there is none. A change that a crash cut short is

@@ -16,6 +16,8 @@ use crate::trust::{Signed, certificate, verified};
 
 /// PEM label of a revocation list (RFC 7468, section 6).
 pub(crate) const LABEL: &str = "X509 CRL";
+/// Begin of a block of PEM.
+const BEGIN: &str = "-----BEGIN ";
 
 /// The difference between two hosts' clocks up to which a list that was just signed counts as
 /// begun.
@@ -123,6 +125,25 @@ impl RevocationList {
             true => Err("holds no revocation list in PEM".to_owned()),
             false => Ok(newest(lists)),
         }
+    }
+
+    /// As [`Self::read`] for the lists that can be used; why each other block is left out.
+    #[must_use]
+    pub fn usable(text: &[u8]) -> (Vec<Self>, Vec<String>) {
+        let (mut lists, mut left_out) = (Vec::new(), Vec::new());
+        let text = String::from_utf8_lossy(text);
+        for (block, place) in text.split(BEGIN).skip(1).zip(1..) {
+            let read = match pem::parse(format!("{BEGIN}{block}")) {
+                Ok(block) if block.tag() != LABEL => continue,
+                Ok(block) => Self::from_der(block.contents()),
+                Err(error) => Err(error.to_string()),
+            };
+            match read {
+                Ok(list) => lists.push(list),
+                Err(why) => left_out.push(format!("block {place} cannot be used: {why}")),
+            }
+        }
+        (newest(lists), left_out)
     }
 
     /// Those of a PEM text that can be used.

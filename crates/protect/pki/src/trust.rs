@@ -1,6 +1,7 @@
 //! Signatures on certificates and revocation lists, by their DER: of any authority, not of ours
 //! alone.
 
+use std::cell::Cell;
 use std::time::SystemTime;
 
 use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
@@ -185,28 +186,41 @@ pub(crate) fn path_length(certificate: &X509Certificate<'_>) -> Option<usize> {
 /// Dates, names and extensions are not judged: [`trusted_chain`] does that.
 #[must_use]
 pub fn chain_to(leaf: &[u8], authorities: &[&[u8]], roots: &[&[u8]]) -> Option<Vec<usize>> {
+    first_chain(leaf, authorities, roots, |_| true)
+}
+
+/// The first of the chains that [`chain_to`] tells of that is accepted; the shortest come first.
+fn first_chain(
+    leaf: &[u8],
+    authorities: &[&[u8]],
+    roots: &[&[u8]],
+    mut accepts: impl FnMut(&[usize]) -> bool,
+) -> Option<Vec<usize>> {
     /// Certificates of a chain, authorities that are tried, and signatures that are verified: more
     /// are made nowhere in the field.
     const DEEPEST: usize = 4;
     const MOST: usize = 32;
     const SIGNATURES: usize = 64;
     let leaf = certificate(leaf)?;
-    let all: Vec<_> = authorities.iter().take(MOST).map(|der| certificate(der)).collect();
+    // A copy of one before it leads nowhere else.
+    let distinct = authorities.iter().take(MOST).enumerate();
+    let all: Vec<_> = distinct
+        .map(|(at, der)| certificate(der).filter(|_| !authorities[..at].contains(der)))
+        .collect();
     let roots: Vec<_> = roots.iter().filter_map(|der| certificate(der)).collect();
-    let mut left = SIGNATURES;
-    let mut is_above = |above: &X509Certificate<'_>, below: &X509Certificate<'_>, between: usize| {
+    let left = Cell::new(SIGNATURES);
+    let is_above = |above: &X509Certificate<'_>, below: &X509Certificate<'_>, between: usize| {
         let between = between + usize::from(leaf.is_ca());
         if !may_certify(above)
             || path_length(above).is_some_and(|longest| longest < between)
             || below.issuer().as_raw() != above.subject().as_raw()
-            || left == 0
+            || left.get() == 0
         {
             return false;
         }
-        left -= 1;
+        left.set(left.get() - 1);
         has_signed(below, above) == Signed::Yes
     };
-    let mut untried: Vec<usize> = (0..all.len()).collect();
     let mut chains: Vec<Vec<usize>> = vec![Vec::new()];
     for between in 0..DEEPEST {
         let mut longer = Vec::new();
@@ -214,17 +228,26 @@ pub fn chain_to(leaf: &[u8], authorities: &[&[u8]], roots: &[&[u8]]) -> Option<V
             let last = chain.last().map_or(Some(&leaf), |&above| all[above].as_ref());
             let Some(last) = last else { continue };
             if roots.iter().any(|root| is_above(root, last, between)) {
-                return Some(chain);
+                // Judging it verifies its signatures once more.
+                left.set(left.get().saturating_sub(chain.len() + 1));
+                if accepts(&chain) {
+                    return Some(chain);
+                }
             }
-            let signers = untried.extract_if(.., |above| {
-                let above = all[*above].as_ref();
-                above.is_some_and(|above| is_above(above, last, between))
-            });
+            let passed: Vec<_> = chain.iter().filter_map(|&at| all[at].as_ref()).collect();
+            let signs = |above: &X509Certificate<'_>| {
+                !passed.iter().any(|one| is_same_authority(one, above)) && is_above(above, last, between)
+            };
+            let signers = (0..all.len()).filter(|&above| all[above].as_ref().is_some_and(signs));
             longer.extend(signers.map(|above| [&chain[..], &[above]].concat()));
         }
         chains = longer;
     }
     None
+}
+
+fn is_same_authority(one: &X509Certificate<'_>, other: &X509Certificate<'_>) -> bool {
+    one.subject().as_raw() == other.subject().as_raw() && one.public_key().raw == other.public_key().raw
 }
 
 /// Reason why a certificate leads to no root that is trusted.
@@ -264,10 +287,11 @@ impl ExtendedKeyUsageValidator for AnyPurpose {
 /// of RFC 5280, section 6.1: dates, path lengths, key usage, names, critical extensions. Revocation
 /// lists are obeyed, also after they were due to be replaced; those signed last come first.
 ///
-/// Any purpose of the certificates' keys is accepted, and signatures of RSA and P-521 too.
+/// Any purpose of the certificates' keys is accepted, and signatures of RSA and P-521 too. Of
+/// several ways the first that keeps the rules counts.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why there is none: for several ways that of the first.
 pub fn trusted_chain(
     leaf: &[u8],
     at_hand: &[&[u8]],
@@ -287,15 +311,11 @@ pub fn trusted_chain(
     let (places, current_roots) = (current(at_hand), current(roots));
     let authorities: Vec<&[u8]> = places.iter().map(|&at| at_hand[at]).collect();
     let roots: Vec<&[u8]> = current_roots.iter().map(|&at| roots[at]).collect();
-    let found = chain_to(leaf, &authorities, &roots).ok_or(NoChain::Unknown)?;
-    let between: Vec<_> = found.iter().map(|&at| CertificateDer::from(authorities[at])).collect();
     let mut anchors = TrustAnchors::default();
-    for root in roots {
+    for root in &roots {
         // One that is no anchor is trusted for nothing.
         drop(anchors.add(root));
     }
-    let leaf = CertificateDer::from(leaf);
-    let leaf = EndEntityCert::try_from(&leaf).map_err(NoChain::Refused)?;
     let lists: Vec<&CertRevocationList<'_>> = lists.iter().map(|list| &**list.verifiable()).collect();
     let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|builder| {
         builder
@@ -305,7 +325,21 @@ pub fn trusted_chain(
             .build()
     });
     let time = UnixTime::since_unix_epoch(since);
-    anchors.verify(&leaf, ALL_VERIFICATION_ALGS, &between, time, AnyPurpose, revocation)?;
+    let judged = |found: &[usize]| -> Result<(), NoChain> {
+        let between: Vec<_> = found.iter().map(|&at| CertificateDer::from(authorities[at])).collect();
+        let leaf = CertificateDer::from(leaf);
+        let leaf = EndEntityCert::try_from(&leaf).map_err(NoChain::Refused)?;
+        Ok(anchors.verify(&leaf, ALL_VERIFICATION_ALGS, &between, time, AnyPurpose, revocation)?)
+    };
+    let mut refusal = None;
+    let found = first_chain(leaf, &authorities, &roots, |found| match judged(found) {
+        Ok(()) => true,
+        Err(error) => {
+            refusal.get_or_insert(error);
+            false
+        }
+    });
+    let found = found.ok_or(refusal.unwrap_or(NoChain::Unknown))?;
     Ok(found.into_iter().map(|at| places[at]).collect())
 }
 

@@ -218,6 +218,90 @@ fn a_chain_that_breaks_a_rule_of_rfc_5280_leads_nowhere() {
     assert!(!leads(&constrained));
 }
 
+/// Chains of peers: webpki passes both over.
+#[test]
+fn key_usage_of_authorities_and_the_path_length_of_a_root_count_for_peers_too() {
+    let leads = |change: &dyn Fn(usize, &mut CertificateParams)| {
+        let all = below_each_other(change);
+        let mut anchors = TrustAnchors::default();
+        anchors.add(all[0].der()).unwrap();
+        let leaf = CertificateDer::from(all[3].der());
+        let leaf = EndEntityCert::try_from(&leaf).unwrap();
+        let between: Vec<_> = all[1..3]
+            .iter()
+            .rev()
+            .map(|one| CertificateDer::from(one.der()))
+            .collect();
+        let now = UnixTime::now();
+        let path = anchors.verify(&leaf, ALL_VERIFICATION_ALGS, &between, now, AnyPurpose, None);
+        path.is_ok()
+    };
+    assert!(leads(&|_, _| {}));
+    for (length, is_trusted) in [(1, false), (2, true)] {
+        let limited = |at: usize, params: &mut CertificateParams| {
+            if at == 0 {
+                params.is_ca = IsCa::Ca(BasicConstraints::Constrained(length));
+            }
+        };
+        assert_eq!(leads(&limited), is_trusted);
+    }
+    for at in 1..3 {
+        let no_signer = |place: usize, params: &mut CertificateParams| {
+            if place == at {
+                params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+            }
+        };
+        assert!(!leads(&no_signer), "{at}");
+    }
+}
+
+/// The first way to a root was the only one: an authority that is renewed has several certificates.
+#[test]
+fn one_of_two_certificates_of_an_authority_that_is_revoked_does_not_hide_the_other() {
+    let named = |name: &str, serial: u64| {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.serial_number = Some(serial.into());
+        params
+    };
+    let [root, upper, lower, own] = [(); 4].map(|()| KeyPair::generate().unwrap());
+    let root = CertifiedIssuer::self_signed(named("root", 1), root).unwrap();
+    let upper = CertifiedIssuer::signed_by(named("upper", 2), upper, &root).unwrap();
+    let copies = [3, 4].map(|serial| named("lower", serial).signed_by(&lower, &upper).unwrap());
+    let issuer = rcgen::Issuer::new(named("lower", 3), &lower);
+    let leaf = CertificateParams::new([]).unwrap().signed_by(&own, &issuer).unwrap();
+    let list = |serials: &[u64]| {
+        let time = rcgen::date_time_ymd(2024, 1, 1);
+        let revoked = serials.iter().map(|&serial| rcgen::RevokedCertParams {
+            serial_number: serial.into(),
+            revocation_time: time,
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let list = rcgen::CertificateRevocationListParams {
+            this_update: time,
+            next_update: time + DAY,
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        RevocationList::from_der(list.signed_by(&upper).unwrap().der()).unwrap()
+    };
+    let [three, four, upper] = [&copies[0].der()[..], copies[1].der(), upper.der()];
+    for at_hand in [[three, four, upper], [four, three, upper], [upper, three, four]] {
+        let found = |serials: &[u64]| {
+            let lists = [list(serials)];
+            let found = trusted_chain(leaf.der(), &at_hand, &[root.der()], &lists, SystemTime::now());
+            found.map(|places| places.into_iter().map(|at| at_hand[at]).collect::<Vec<_>>())
+        };
+        assert_eq!(found(&[3]), Ok(vec![four, upper]));
+        assert_eq!(found(&[4]), Ok(vec![three, upper]));
+        assert_eq!(found(&[3, 4]), Err(NoChain::Revoked));
+    }
+}
+
 /// Issuers of lists too.
 #[test]
 fn an_authority_below_one_that_may_have_none_below_it_is_no_issuer() {
