@@ -164,7 +164,25 @@ pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
     };
     let mut notes: Vec<_> = all().filter_map(without_folder).collect();
     notes.dedup_by(|one, other| one.about == other.about);
-    (all().filter_map(no_file).collect(), notes)
+    let mut findings: Vec<_> = all().filter_map(no_file).collect();
+    if node.sidecar.is_some() {
+        findings.extend(files.and_then(next_to_keys));
+    }
+    (findings, notes)
+}
+
+/// Fetched lists next to what the sidecar trusts: it may write in their folder, so an intruder in it
+/// can replace keys and roots for good.
+fn next_to_keys(files: &Files) -> Option<Finding> {
+    let list = files.crl.as_deref()?;
+    let mut others = files.watched().filter(|file| file.as_path() != list);
+    let other = others.find(|file| file.parent() == list.parent())?;
+    let cause = format!(
+        "is in the folder of {}: the confined sidecar, which writes the list, can replace that too",
+        other.display()
+    );
+    let hint = "name a file in another folder, such as that of `state`";
+    Some(Finding::new(list.display().to_string(), cause, hint).with(Severity::Medium))
 }
 
 /// A folder that is not there: on another host it may be.
