@@ -517,6 +517,15 @@ fn a_mistyped_function_and_files_that_services_cannot_write_are_reported() {
         place.findings("--node amf"),
         [format!("out/ca.crl.pem: is in the folder of out/amf.crt.pem: {cause}")]
     );
+    std::fs::copy(place.path("out/ca.crl.pem"), place.path("crl.pem")).unwrap();
+    place.write(&network.replace(
+        "crl: out/ca.crl.pem",
+        "crl: { url: 'http://10.0.0.9:1', file: crl.pem }",
+    ));
+    assert_eq!(
+        place.findings("--node amf"),
+        [format!("crl.pem: is in the folder of core.yaml: {cause}")]
+    );
 }
 
 /// It advised IPsec for frames without IP.
