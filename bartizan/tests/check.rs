@@ -509,6 +509,23 @@ fn a_mistyped_function_and_files_that_services_cannot_write_are_reported() {
         place.findings("--node amf"),
         ["link: is a symbolic link: services append to files alone, and follow no links"]
     );
+    // Fetched lists make their folder writable for the confined sidecar.
+    let fetched = "crl: { url: 'http://10.0.0.9:1', file: out/ca.crl.pem }";
+    place.write(&network.replace("crl: out/ca.crl.pem", fetched));
+    let cause = "the confined sidecar, which writes the list, can replace that too";
+    assert_eq!(
+        place.findings("--node amf"),
+        [format!("out/ca.crl.pem: is in the folder of out/amf.crt.pem: {cause}")]
+    );
+    std::fs::copy(place.path("out/ca.crl.pem"), place.path("crl.pem")).unwrap();
+    place.write(&network.replace(
+        "crl: out/ca.crl.pem",
+        "crl: { url: 'http://10.0.0.9:1', file: crl.pem }",
+    ));
+    assert_eq!(
+        place.findings("--node amf"),
+        [format!("crl.pem: is in the folder of core.yaml: {cause}")]
+    );
 }
 
 /// It advised IPsec for frames without IP.

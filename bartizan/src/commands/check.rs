@@ -205,7 +205,7 @@ fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: 
             findings.extend(more);
             ipsec_credentials = shown;
         }
-        let (more, of_files) = credentials::written(node);
+        let (more, of_files) = credentials::written(node, file);
         findings.extend(more);
         notes.extend(of_files);
         #[cfg(feature = "full")]

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// Most octets of an answer besides its body.
 const LONGEST_HEAD: usize = 16 << 10;
+/// Least time for a connection to one of several addresses.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,20 +36,13 @@ impl Request<'_> {
     ///
     /// # Errors
     /// Where none is reached, time or size are exceeded, or the answer is not HTTP.
-    pub(super) fn send(&self, to: impl Iterator<Item = SocketAddr>) -> io::Result<Answer> {
+    pub(super) fn send(&self, to: &[SocketAddr]) -> io::Result<Answer> {
         let deadline = Instant::now() + self.patience;
         let left = || match deadline.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Err(Error::from(ErrorKind::TimedOut)),
             left => Ok(left),
         };
-        let mut reached = Err(ErrorKind::AddrNotAvailable.into());
-        for address in to {
-            reached = TcpStream::connect_timeout(&address, left()?);
-            if reached.is_ok() {
-                break;
-            }
-        }
-        let mut stream = reached?;
+        let mut stream = reach(to, left, TcpStream::connect_timeout)?;
         stream.set_write_timeout(Some(left()?))?;
         // HTTP/1.0: the answer ends with the connection, and never comes in chunks.
         let mut head = format!("{} HTTP/1.0\r\nHost: {}\r\n", self.line, self.host);
@@ -73,6 +68,26 @@ impl Request<'_> {
             }
         }
     }
+}
+
+/// Connects to the first address that can be reached. Each gets its part of the time that is left:
+/// one that drops packets leaves some to the others.
+fn reach<S>(
+    to: &[SocketAddr],
+    left: impl Fn() -> io::Result<Duration>,
+    connect: impl Fn(&SocketAddr, Duration) -> io::Result<S>,
+) -> io::Result<S> {
+    let mut reached = Err(ErrorKind::AddrNotAvailable.into());
+    for (place, address) in to.iter().enumerate() {
+        let Ok(left) = left() else { break };
+        let waiting = u32::try_from(to.len() - place).unwrap_or(u32::MAX);
+        let part = (left / waiting).max(LEAST).min(left);
+        reached = connect(address, part);
+        if reached.is_ok() {
+            break;
+        }
+    }
+    reached
 }
 
 /// The answer, once it is whole; `ended` where no more octets come.
@@ -115,7 +130,33 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    /// A name with a dead address of IPv6 was never reached.
+    #[test]
+    fn an_address_that_drops_packets_leaves_time_to_the_others() {
+        let time = Cell::new(Duration::from_secs(20));
+        let left = || match time.get() {
+            Duration::ZERO => Err(Error::from(ErrorKind::TimedOut)),
+            left => Ok(left),
+        };
+        let to = ["[fd00::1]:1", "192.0.2.1:2", "192.0.2.2:3"].map(|to| to.parse().unwrap());
+        let serving = |port: u16| {
+            time.set(Duration::from_secs(20));
+            reach(&to, left, |address, part| match address.port() == port {
+                true => Ok(port),
+                false => {
+                    time.set(time.get() - part);
+                    Err(Error::other(address.to_string()))
+                }
+            })
+        };
+        assert_eq!(serving(3).unwrap(), 3);
+        assert!(left().unwrap() > Duration::from_secs(6), "{:?}", left());
+        assert_eq!(serving(4).unwrap_err().to_string(), "192.0.2.2:3");
+    }
 
     #[test]
     fn an_answer_ends_with_its_length_or_its_connection() {

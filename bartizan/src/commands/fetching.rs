@@ -1,7 +1,7 @@
 //! Revocation lists that a service fetches into the file that it reads them from.
 
 use std::fs;
-use std::net::ToSocketAddrs as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{Files, HttpUrl};
 use bartizan_otlp::chance;
-use bartizan_pki::{LARGEST_FETCHED, renew_lists};
+use bartizan_pki::{LARGEST_FETCHED, Renewed, renew_lists};
 
 use super::exchange::Request;
 use crate::Failure;
@@ -27,6 +27,8 @@ pub(super) struct Lists {
     file: PathBuf,
     roots: PathBuf,
     chains: Vec<PathBuf>,
+    /// Those of the last lookup: a confined process cannot read a replaced `/etc/resolv.conf`.
+    addresses: Vec<SocketAddr>,
 }
 
 /// Ends with a message each wait of a thread that fetches.
@@ -40,6 +42,7 @@ impl Lists {
             file: files.crl.clone()?,
             roots: files.roots.clone(),
             chains: files.certificates.iter().map(|own| own.certificate.clone()).collect(),
+            addresses: Vec::new(),
         })
     }
 
@@ -51,53 +54,63 @@ impl Lists {
             file: files.crl.clone()?,
             roots: files.roots.clone(),
             chains: vec![files.certificate.clone()],
+            addresses: Vec::new(),
         })
     }
 
     /// Fetches them where the file is not there yet: without it the service does not start.
-    pub(super) fn first(&self) -> Result<(), Failure> {
-        match self.file.try_exists() {
-            Ok(false) => self.fetch().map(drop).map_err(|cause| {
-                Failure::new(cause).hint(HINT).hint(format!(
-                    "`bartizan ca crl` writes them too: {} is not there",
-                    self.file.display()
-                ))
-            }),
-            _ => Ok(()),
+    pub(super) fn first(&mut self) -> Result<(), Failure> {
+        if !matches!(self.file.try_exists(), Ok(false)) {
+            return Ok(());
         }
+        self.fetch().map(drop).map_err(|cause| {
+            Failure::new(cause).hint(HINT).hint(format!(
+                "`bartizan ca crl` writes them too: {} is not there",
+                self.file.display()
+            ))
+        })
     }
 
     /// Fetches them now and from time to time, until the process ends or the sender is dropped.
     /// `report` gets the cause of each failure, and none after a success.
-    pub(super) fn keep(self, report: impl Fn(Option<&str>) + Send + 'static) -> Result<Wake, Failure> {
+    pub(super) fn keep(mut self, report: impl Fn(Option<&str>) + Send + 'static) -> Result<Wake, Failure> {
         let (wake, woken) = mpsc::channel();
         let thread = thread::Builder::new().name("lists".to_owned()).spawn(move || {
             let (mut failures, mut before) = (0, None);
             loop {
                 let fetched = self.fetch();
                 report(fetched.as_ref().err().map(String::as_str));
+                // A cause is logged once.
+                let cause = match &fetched {
+                    Ok(renewed) => renewed.flaw.as_ref(),
+                    Err(cause) => Some(cause),
+                };
+                let is_new = before.as_ref() != cause;
                 let pause = match &fetched {
-                    Ok(pause) => {
-                        if before.take().is_some() {
-                            tracing::info!(url = %self.url, "revocation lists are fetched again");
+                    Ok(renewed) => {
+                        match &renewed.flaw {
+                            Some(flaw) if is_new => {
+                                tracing::warn!(url = %self.url, flaw, "one of the fetched revocation lists is not in order");
+                            }
+                            None if is_new => tracing::info!(url = %self.url, "revocation lists are fetched again"),
+                            _ => {}
                         }
                         failures = 0;
-                        *pause
+                        renewed.pause
                     }
                     Err(cause) => {
-                        // A cause is logged once.
-                        if before.as_ref() != Some(cause) {
+                        if is_new {
                             tracing::warn!(
                                 error = cause,
                                 hint = HINT,
                                 "revocation lists are not fetched: those of the file stay in effect"
                             );
-                            before = Some(cause.clone());
                         }
                         failures += 1;
                         FIRST.saturating_mul(1 << (failures - 1).min(16)).min(LONGEST)
                     }
                 };
+                before = cause.cloned();
                 // By chance, so that nodes which were started at once do not come at once.
                 match woken.recv_timeout(pause.mul_f64(0.75 + chance() / 4.0)) {
                     Ok(()) | Err(RecvTimeoutError::Timeout) => {}
@@ -113,9 +126,15 @@ impl Lists {
         }
     }
 
-    /// Puts what is fetched into the file; gives the pause until the next time.
-    fn fetch(&self) -> Result<Duration, String> {
-        let Self { url, file, .. } = self;
+    /// Puts what is fetched into the file.
+    fn fetch(&mut self) -> Result<Renewed, String> {
+        let Self {
+            url,
+            file,
+            roots,
+            chains,
+            addresses,
+        } = self;
         let request = Request {
             line: &format!("GET {}", url.path),
             host: &url.authority(),
@@ -123,17 +142,58 @@ impl Lists {
             largest: LARGEST_FETCHED,
             patience: PATIENCE,
         };
-        let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-        let answer = addresses.and_then(|addresses| request.send(addresses));
+        match (url.host.as_str(), url.port).to_socket_addrs() {
+            Err(error) if addresses.is_empty() => return Err(format!("{url}: {error}")),
+            Err(_) => {}
+            Ok(found) => *addresses = found.collect(),
+        }
+        let answer = request.send(addresses);
         let answer = answer.map_err(|error| format!("{url}: {error}"))?;
         if answer.status != 200 {
             return Err(format!("{url}: HTTP status {}: {}", answer.status, answer.first_line()));
         }
         let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
-        let roots = read(&self.roots)?;
-        let chains: Result<Vec<_>, _> = self.chains.iter().map(read).collect();
+        let roots = read(roots)?;
+        let chains: Result<Vec<_>, _> = chains.iter().map(read).collect();
         let trusted = (roots.as_slice(), &*chains?.concat());
         let renewed = renew_lists(file, &answer.body, trusted, SystemTime::now());
         renewed.map_err(|cause| format!("{url} for {}: {cause}", file.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A confined sidecar fetched nothing more once `/etc/hosts` was replaced.
+    #[test]
+    fn a_name_that_is_not_found_any_more_keeps_its_addresses() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            stream.write_all(b"HTTP/1.0 404 Not Found\r\n\r\n").unwrap();
+        });
+        let mut lists = Lists {
+            // No resolver looks up a name of this form.
+            url: HttpUrl {
+                host: "a..b".to_owned(),
+                port: 80,
+                path: "/crl.pem".to_owned(),
+            },
+            file: PathBuf::new(),
+            roots: PathBuf::new(),
+            chains: Vec::new(),
+            addresses: Vec::new(),
+        };
+        let unknown = lists.fetch().unwrap_err();
+        assert!(unknown.contains("lookup"), "{unknown}");
+        lists.addresses.push(address);
+        let reached = lists.fetch().unwrap_err();
+        assert!(reached.contains("HTTP status 404"), "{reached}");
     }
 }

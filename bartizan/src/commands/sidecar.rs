@@ -148,8 +148,8 @@ async fn serve(
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
     let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
     let files = deployment.node(node).and_then(|node| node.files.as_ref());
-    let fetched = files.and_then(Lists::of_tls);
-    fetched.as_ref().map(Lists::first).transpose()?;
+    let mut fetched = files.and_then(Lists::of_tls);
+    fetched.as_mut().map(Lists::first).transpose()?;
     let watched = Watched::new(reload::files(deployment, &args.file, node));
     let notify = Notify::from_environment();
     let mut sockets = handover::passed_by_systemd().map_err(|error| not_handed_over(&error))?;

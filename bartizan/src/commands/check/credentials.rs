@@ -141,7 +141,7 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
 }
 
 /// Findings and notes on the files that the node's services append to or replace.
-pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
+pub(super) fn written(node: &Node, deployment_file: &Path) -> (Vec<Finding>, Vec<Finding>) {
     let ledger = node.sidecar.as_ref().and_then(|sidecar| sidecar.ledger.as_ref());
     let ledger = ledger.map(|ledger| ledger.file.as_path());
     let of_tls = node.files.as_ref().and_then(|files| files.known_lists.as_deref());
@@ -164,7 +164,26 @@ pub(super) fn written(node: &Node) -> (Vec<Finding>, Vec<Finding>) {
     };
     let mut notes: Vec<_> = all().filter_map(without_folder).collect();
     notes.dedup_by(|one, other| one.about == other.about);
-    (all().filter_map(no_file).collect(), notes)
+    let mut findings: Vec<_> = all().filter_map(no_file).collect();
+    if node.sidecar.is_some() {
+        findings.extend(files.and_then(|files| next_to_keys(files, deployment_file)));
+    }
+    (findings, notes)
+}
+
+/// Fetched lists next to what the sidecar trusts: it may write in their folder, so an intruder in it
+/// can replace keys and roots for good.
+fn next_to_keys(files: &Files, deployment_file: &Path) -> Option<Finding> {
+    let list = files.crl.as_deref()?;
+    let others = files.watched().map(PathBuf::as_path).filter(|file| *file != list);
+    let mut others = others.chain([deployment_file]);
+    let other = others.find(|file| file.parent() == list.parent())?;
+    let cause = format!(
+        "is in the folder of {}: the confined sidecar, which writes the list, can replace that too",
+        other.display()
+    );
+    let hint = "name a file in another folder, such as that of `state`";
+    Some(Finding::new(list.display().to_string(), cause, hint).with(Severity::Medium))
 }
 
 /// A folder that is not there: on another host it may be.

@@ -28,7 +28,7 @@ pub(super) fn post(server: &HttpUrl, message: &[u8]) -> Result<Vec<u8>, Failure>
         patience: PATIENCE,
     };
     let addresses = (server.host.as_str(), server.port).to_socket_addrs();
-    let answer = addresses.and_then(|addresses| request.send(addresses));
+    let answer = addresses.and_then(|addresses| request.send(&addresses.collect::<Vec<_>>()));
     let answer = answer.map_err(|error| {
         Failure::new(format!("{host}{path}: {error}"))
             .hint("is `bartizan ca serve` running there, and reachable from here?")

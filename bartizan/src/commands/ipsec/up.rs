@@ -110,8 +110,8 @@ fn after_the_guard(
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
-    let fetched = Lists::of_ike(&host.files);
-    fetched.as_ref().map(Lists::first).transpose()?;
+    let mut fetched = Lists::of_ike(&host.files);
+    fetched.as_mut().map(Lists::first).transpose()?;
     let files = reloading::watched(&host);
     // Before a charon is started: files that cannot be used are said at once.
     let (credentials, _) = host.rendered(Means::of(host.files.engine), None)?;

@@ -75,8 +75,8 @@ fn after_the_guard(
         let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
         // The file is refused without.
         let (node, files) = files.ok_or_else(|| Failure::usage(format!("{} has no certificate", host.node)))?;
-        let fetched = Lists::of_tls(files);
-        fetched.as_ref().map(Lists::first).transpose()?;
+        let mut fetched = Lists::of_tls(files);
+        fetched.as_mut().map(Lists::first).transpose()?;
         let watched = Watched::new(files.watched().cloned().collect());
         let credentials = Credentials::load(files).and_then(|read| usable(read, node, files));
         let endpoint = credentials.and_then(|credentials| endpoint(&host.deployment, &host.node, credentials));

@@ -170,17 +170,15 @@ impl Asked {
             largest: LONGEST,
             patience: PATIENCE,
         };
-        let answer = request
-            .send([self.admin].into_iter())
-            .map_err(|error| match error.kind() {
-                ErrorKind::InvalidData => self.strange(&error.to_string()),
-                _ => Failure::new(format!("the admin port of {} at {}: {error}", self.node, self.admin))
-                    .hint(format!(
-                        "`bartizan sidecar {} --node {}` starts the sidecar",
-                        self.file, self.node
-                    ))
-                    .hint("a sidecar in a network namespace or container is asked from inside of it"),
-            })?;
+        let answer = request.send(&[self.admin]).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => self.strange(&error.to_string()),
+            _ => Failure::new(format!("the admin port of {} at {}: {error}", self.node, self.admin))
+                .hint(format!(
+                    "`bartizan sidecar {} --node {}` starts the sidecar",
+                    self.file, self.node
+                ))
+                .hint("a sidecar in a network namespace or container is asked from inside of it"),
+        })?;
         Ok((answer.status, String::from_utf8_lossy(&answer.body).into_owned()))
     }
 

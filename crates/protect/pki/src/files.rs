@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bartizan_ledger::state;
 
-use crate::Error;
+use crate::{Error, Serial};
 
 /// Mark of the hidden name of a file that is written at once.
 pub(crate) const NEW: &str = "new";
@@ -178,23 +178,34 @@ pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<()
 /// Writes a file as its own, without owner and mode of the one before it: a confined process may
 /// change neither. Several services of a host may write the same file at once.
 pub(crate) fn write_own(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    let temporary = staging_path(path, &format!("{}.{NEW}", std::process::id()));
-    remove(&temporary)?;
-    let mut file = OpenOptions::new()
+    let (mut file, staged) = new_next_to(path)?;
+    let written = file.write_all(contents).and_then(|()| file.sync_all());
+    let written = written.map_err(Error::file("write", path));
+    let temporary = staged.temporary.clone();
+    if let Err(error) = written.and_then(|()| staged.commit()) {
+        // The first error says more.
+        let _ = remove(&temporary);
+        return Err(error);
+    }
+    sync_directory(parent(path))
+}
+
+/// Makes and removes a file next to this one: fails where [`write_own`] would.
+pub(crate) fn make_next_to(path: &Path) -> Result<(), Error> {
+    remove(&new_next_to(path)?.1.temporary)
+}
+
+/// A new file under a name that no other process uses: those in containers may have one PID.
+fn new_next_to(path: &Path) -> Result<(File, Staged), Error> {
+    let temporary = staging_path(path, &format!("{}.{NEW}", Serial::random()?));
+    let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o644)
         .open(&temporary)
-        .map_err(Error::file("create", &temporary))?;
-    file.write_all(contents)
-        .and_then(|()| file.sync_all())
-        .map_err(Error::file("write", &temporary))?;
-    let staged = Staged {
-        temporary,
-        path: path.to_owned(),
-    };
-    staged.commit()?;
-    sync_directory(parent(path))
+        .map_err(Error::file("create a file next to", path))?;
+    let path = path.to_owned();
+    Ok((file, Staged { temporary, path }))
 }
 
 /// Makes a directory for its owner alone (0700), and those above it, durably; one that exists is left as it is.

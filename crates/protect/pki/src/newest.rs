@@ -210,6 +210,21 @@ impl NewestLists {
         self.lists.iter().any(|known| known.der() == list.der())
     }
 
+    /// Adds the lists that these do not replace, and their certificates.
+    pub(crate) fn in_place_of(&mut self, before: Self) {
+        let known = std::mem::replace(&mut self.lists, before.lists);
+        for list in known {
+            match self.lists.iter_mut().find(|before| list.replaces(before)) {
+                Some(before) => *before = list,
+                None => self.lists.push(list),
+            }
+        }
+        self.lists = newest(std::mem::take(&mut self.lists));
+        self.issuers.extend(before.issuers);
+        self.issuers.sort();
+        self.issuers.dedup();
+    }
+
     /// The file by which they outlive this process.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()

@@ -150,7 +150,7 @@ bartizan_registry::made! {
         /// Highest sequence number; its lower half with extended sequence numbers.
         pub highest_sequence: u32 = header.sequence,
         /// Number of times the sequence number wrapped: only extended sequence numbers may.
-        pub wrapped: u32 = 0,
+        pub wrapped: u16 = 0,
         /// Sequence numbers that were never seen, as far as can be determined.
         pub missing: u64 = 0,
         /// Packets with a sequence number seen before, or too far behind to tell.
@@ -264,7 +264,9 @@ impl EspSa {
         if ahead == 0 {
             self.repeated += 1;
         } else if ahead < 1 << 31 {
-            self.wrapped += u32::from(header.sequence < self.highest_sequence);
+            self.wrapped = self
+                .wrapped
+                .saturating_add((header.sequence < self.highest_sequence).into());
             self.highest_sequence = header.sequence;
             self.missing += u64::from(ahead - 1);
             self.window = self.window.checked_shl(ahead).unwrap_or(0) | 1;
