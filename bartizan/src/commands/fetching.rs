@@ -79,7 +79,10 @@ impl Lists {
             let (mut failures, mut before) = (0, None);
             loop {
                 let fetched = self.fetch();
-                report(fetched.as_ref().err().map(String::as_str));
+                report(match &fetched {
+                    Ok(renewed) => renewed.flaw.as_deref().filter(|_| renewed.is_behind),
+                    Err(cause) => Some(cause),
+                });
                 // A cause is logged once.
                 let cause = match &fetched {
                     Ok(renewed) => renewed.flaw.as_ref(),
@@ -96,7 +99,10 @@ impl Lists {
                             _ => {}
                         }
                         failures = 0;
-                        renewed.pause
+                        match renewed.is_behind {
+                            true => renewed.pause.min(LONGEST),
+                            false => renewed.pause,
+                        }
                     }
                     Err(cause) => {
                         if is_new {

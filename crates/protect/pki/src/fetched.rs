@@ -26,6 +26,8 @@ pub struct Renewed {
     pub pause: Duration,
     /// Names a list of the text that was left out, or is not current.
     pub flaw: Option<String>,
+    /// True where a list of the text is older than the file's, or not current.
+    pub is_behind: bool,
 }
 
 /// Puts the lists of a fetched text, PEM or one list in DER, into `file`: those that an authority
@@ -73,11 +75,13 @@ pub fn renew_lists(file: &Path, text: &[u8], (roots, own): (&[u8], &[u8]), now: 
             list.named()
         ))
     };
+    let stale = not_current();
     let lifetime = |list: &&RevocationList| list.next_update()?.duration_since(list.this_update()).ok();
     let shortest = used.iter().filter_map(lifetime).min();
     Ok(Renewed {
         pause: shortest.map_or(LONGEST, |lifetime| (lifetime / LOOKS).clamp(SHORTEST, LONGEST)),
-        flaw: unused.or_else(not_current),
+        is_behind: stale.is_some() || !found.older.is_empty(),
+        flaw: unused.or(stale),
     })
 }
 

@@ -66,11 +66,13 @@ impl Gateway {
 
     /// Nothing passes to and from a peer but by the sidecars.
     fn close(&mut self, link: &Interface, sidecar: &Sidecar, peer: &Node, others: bool) {
-        let inbound = peer.sidecar.iter().flat_map(over_sctp);
-        for inbound in inbound.filter(|inbound| inbound.interface == link.kind) {
-            if !others {
-                self.peers.insert(inbound.service.ip());
-            }
+        let inbound = || peer.sidecar.iter().flat_map(over_sctp);
+        if !others {
+            let called = inbound().flat_map(|inbound| peer.called_at(inbound));
+            self.peers.extend(called.map(|one| one.ip()).chain(peer.addresses()));
+            self.peers.insert(peer.address);
+        }
+        for inbound in inbound().filter(|inbound| inbound.interface == link.kind) {
             for service in peer.called_at(inbound) {
                 let taken = sidecar.outbound.iter().find(|outbound| {
                     outbound.path == Path::Sctp
@@ -88,9 +90,6 @@ impl Gateway {
                     self.services.entry(service).or_insert(association);
                 }
             }
-        }
-        if !others {
-            self.peers.extend(peer.addresses());
         }
     }
 

@@ -89,8 +89,8 @@ pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<N
         .inbound()
         .iter()
         .filter(|inbound| inbound.interface == interface.kind);
-    let called = functions.map(|inbound| inbound.service.ip());
-    let called = called.filter(|address| !address.is_loopback());
+    let called = functions.flat_map(|inbound| peer.called_at(inbound));
+    let called = called.map(|one| one.ip()).filter(|address| !address.is_loopback());
     let addresses = called.chain(peer.addresses()).chain([peer.address]);
     for network in addresses.map(Network::of_host).chain(inner) {
         if !networks.contains(&network) {

@@ -46,8 +46,12 @@ impl Place {
     }
 
     fn renewed(&self, text: impl AsRef<[u8]>) {
-        let (pause, flaw) = (LONGEST, None);
-        assert_eq!(self.renew(text), Ok(Renewed { pause, flaw }));
+        let in_order = Renewed {
+            pause: LONGEST,
+            flaw: None,
+            is_behind: false,
+        };
+        assert_eq!(self.renew(text), Ok(in_order));
     }
 
     fn revokes(&self) -> bool {
@@ -113,13 +117,16 @@ fn a_list_that_is_not_in_order_is_reported_next_to_those_that_are() {
     let (mut place, mut foreign) = (Place::new(), Place::new());
     let good = place.lists(1);
     let renewed = place.renew(foreign.lists(1) + &good).unwrap();
+    assert!(!renewed.is_behind);
     let flaw = renewed.flaw.unwrap();
     assert!(flaw.contains("no authority that is trusted here has signed"), "{flaw}");
     let file = fs::read(place.file()).unwrap();
     assert_eq!(RevocationList::all_of(&file).len(), 2);
 
     let begins = place.lists(48);
-    let flaw = place.renew(&begins).unwrap().flaw.unwrap();
+    let renewed = place.renew(&begins).unwrap();
+    assert!(renewed.is_behind);
+    let flaw = renewed.flaw.unwrap();
     assert!(flaw.contains("is not current"), "{flaw}");
     assert_ne!(fs::read(place.file()).unwrap(), file);
 }

@@ -166,12 +166,18 @@ impl Upstreams {
     /// The upstream to the function that others know to be at `address`.
     pub(crate) fn at(&self, address: SocketAddr) -> Result<&Upstream, NoUpstream> {
         let host = address.ip().to_string();
-        // One that may mean several functions means none.
+        // One that may mean several functions means none. Listeners of one function are no several.
+        let function = |one: &Meant| {
+            let Upstream { peer, interface, .. } = &self.upstreams[one.upstream];
+            (peer, *interface, [one.ports[0], one.ports[1]])
+        };
         let by_host = || {
-            let mut meant = self.hosts.get(&host).into_iter().flatten();
-            let is_meant = |one: &&Meant| one.ports[..2].contains(&address.port());
-            let one = meant.find(is_meant)?;
-            meant.find(is_meant).is_none().then_some(one.upstream)
+            let meant = self.hosts.get(&host).into_iter().flatten();
+            let mut meant = meant.filter(|one| one.ports[..2].contains(&address.port()));
+            let first = meant.next()?;
+            meant
+                .all(|other| function(other) == function(first))
+                .then_some(first.upstream)
         };
         let elsewhere = || self.elsewhere.get(&address).or_else(|| self.unjoined.get(&host));
         let index = self
@@ -239,8 +245,7 @@ fn names(node: &Node) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn upstreams() -> Upstreams {
-        let text = "
+    const TEXT: &str = "
 trust: { roots: ca.pem }
 nodes:
   amf: { function: AMF, address: 10.0.0.1, certificate: a, key: b, sidecar: { outbound: [ { listen: 127.0.0.1:1 } ] } }
@@ -274,7 +279,9 @@ interfaces:
   - { kind: SBI, between: [amf, udm], with: sidecar }
   - { kind: SBI, between: [udr, amf], with: sidecar }
 ";
-        let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
+
+    fn upstreams() -> Upstreams {
+        let deployment = Deployment::parse(TEXT, "test", std::path::Path::new("/")).unwrap();
         Upstreams::of(&deployment, "amf", None)
     }
 
@@ -404,6 +411,12 @@ interfaces:
         assert_eq!(at("10.0.0.3:8001").unwrap(), "udm 10.0.0.3:7444");
         assert_eq!(at("10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
         assert_eq!(at("[2001:db8::2]:8000").unwrap(), "nrf 10.0.0.2:7443");
+        // Two listeners lead to one function.
+        let two = "inbound: [ { listen: '[2001:db8::2]:7443', forward: '127.0.0.1:8000' }, ";
+        let text = TEXT.replacen("inbound: [ ", two, 1);
+        let deployment = Deployment::parse(&text, "test", std::path::Path::new("/")).unwrap();
+        let upstreams = Upstreams::of(&deployment, "amf", None);
+        assert!(upstreams.at("[2001:db8::2]:8000".parse().unwrap()).is_ok());
         assert_eq!(
             at("10.0.0.3:9999").unwrap_err(),
             "the deployment file has no function at 10.0.0.3:9999"

@@ -149,7 +149,13 @@ where
                 left = true;
                 leaving.as_mut().reset(tokio::time::Instant::now() + half_closed);
             }
-            if left && leaving.as_mut().poll(context).is_ready() {
+            while left && leaving.as_mut().poll(context).is_ready() {
+                // It reads what has begun to come, or its socket will refuse that.
+                let mut inside = port.inside();
+                if inside.connection.all().any(|(_, exchange)| exchange.status.is_some()) {
+                    leaving.as_mut().reset(tokio::time::Instant::now() + half_closed);
+                    continue;
+                }
                 return Poll::Ready(Err(Ended::Broken("the client closed in the middle".to_owned())));
             }
             session.keep_to_budget();
