@@ -73,7 +73,7 @@ const PATHS: usize = 16;
 /// Bytes of a pair of ends that is new: its bundle, and the link it becomes.
 const PAIR: usize = size_of::<Bundle>() + JUDGED;
 /// Bytes that a link has beyond its bundle once it is judged: its ends, its objections.
-const JUDGED: usize = 1024;
+const JUDGED: usize = 1408;
 
 /// All links of a capture.
 #[derive(Debug, Clone, Default)]
