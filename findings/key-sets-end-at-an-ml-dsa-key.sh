@@ -3,7 +3,7 @@
 #   (Node 20), with jose 6.2.17 (npm) as the reader that does it; seen on 2026-11-30.
 # Guess: a key of a type that a reader does not know is passed over and the others of the set are
 #   used: "implementations SHOULD ignore JWKs within a JWK Set that use kty values that are not
-#   understood by them" (RFC 7517, 5). So an ML-DSA key (kty AKP) beside the old one harms nobody.
+#   understood by them" (RFC 7517, 5). So an ML-DSA key (kty AKP) next to the old one harms no reader.
 # Seen: the whole set is refused, whichever key a token names: not one token of the NRF is accepted any
 #   more once its key set has the new key. jose finds the old key. go-jose has filled in the keys it
 #   knows, beside its error.

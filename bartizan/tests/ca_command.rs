@@ -78,7 +78,7 @@ mod as_root {
     use super::*;
 
     /// A renewal by root for a service that is not root, in a folder that the service has yet to get.
-    /// What the kernel shows of a process that cannot be traced belongs to root.
+    /// Files of /proc about a process that cannot be traced belong to root.
     #[test]
     fn commands_that_have_keys_cannot_be_traced_by_their_own_user() {
         let mut waiting = Command::new(env!("CARGO_BIN_EXE_bartizan"))

@@ -35,7 +35,7 @@ impl Request<'_> {
     /// Sends it to the first of these addresses that can be reached.
     ///
     /// # Errors
-    /// Where none is reached, time or size are exceeded, or the answer is not HTTP.
+    /// Fails if none is reached, if time or size are exceeded, and if the answer is not HTTP.
     pub(super) fn send(&self, to: &[SocketAddr]) -> io::Result<Answer> {
         let deadline = Instant::now() + self.patience;
         let left = || match deadline.saturating_duration_since(Instant::now()) {

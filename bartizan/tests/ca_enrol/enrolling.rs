@@ -106,16 +106,7 @@ fn a_function_is_renewed_early_where_the_authority_has_another_root_and_once() {
 /// A thief with the directory of an issuing host, and a list that tells of it.
 #[test]
 fn an_authority_that_the_list_next_to_the_certificate_revokes_is_not_believed() {
-    let place = Place::new();
-    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
-    let serving = Serving::start(&place, "");
-    let server = format!("--server http://{} --name amf --out amf", serving.address);
-    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc --allow-classical");
-    fs::write(place.path("secret"), secret).unwrap();
-    let first = format!("{server} --reference {reference} --secret-file secret --key-algorithm ed25519");
-    enrols(&place, &first);
-    copy_authority(&place);
-    place.ca_works("crl --dir mine");
+    let (place, _serving, server) = enrolled_next_to_a_copy();
     fs::write(place.path("amf/ca.crl.pem"), place.text("mine/crl.pem")).unwrap();
     enrols(&place, &format!("{server} --renew"));
     place.ca_works("revoke --dir mine intermediate --reason ca-compromise");
@@ -128,17 +119,9 @@ fn an_authority_that_the_list_next_to_the_certificate_revokes_is_not_believed() 
     assert_eq!(place.text("amf/amf.crt.pem"), before);
 }
 
-/// An authority that lists what the one that answers does not know to be revoked.
-fn copy_authority(place: &Place) {
-    fs::create_dir(place.path("mine")).unwrap();
-    for file in fs::read_dir(place.path("ca")).unwrap().flatten() {
-        fs::copy(file.path(), place.path("mine").join(file.file_name())).unwrap();
-    }
-}
-
-/// A list of a full disk stopped each renewal until the certificate ended.
-#[test]
-fn a_spoilt_list_next_to_the_certificate_is_named_and_the_others_are_obeyed() {
+/// A function that has enrolled with an intermediate's authority, and a copy of that, which lists what
+/// the one that answers does not know to be revoked.
+fn enrolled_next_to_a_copy() -> (Place, Serving, String) {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
     let serving = Serving::start(&place, "");
@@ -147,8 +130,18 @@ fn a_spoilt_list_next_to_the_certificate_is_named_and_the_others_are_obeyed() {
     fs::write(place.path("secret"), secret).unwrap();
     let first = format!("{server} --reference {reference} --secret-file secret --key-algorithm ed25519");
     enrols(&place, &first);
-    copy_authority(&place);
+    fs::create_dir(place.path("mine")).unwrap();
+    for file in fs::read_dir(place.path("ca")).unwrap().flatten() {
+        fs::copy(file.path(), place.path("mine").join(file.file_name())).unwrap();
+    }
     place.ca_works("crl --dir mine");
+    (place, serving, server)
+}
+
+/// A list of a full disk stopped each renewal until the certificate ended.
+#[test]
+fn a_spoilt_list_next_to_the_certificate_is_named_and_the_others_are_obeyed() {
+    let (place, _serving, server) = enrolled_next_to_a_copy();
     let whole = place.text("mine/crl.pem");
     let cut = &whole[..whole.len() / 4];
     let renewed = |lists: &str| {

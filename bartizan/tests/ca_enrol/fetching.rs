@@ -1,9 +1,8 @@
 //! Revocation lists that services of a node fetch from `ca serve`: IPsec and MACsec, and mistakes.
 
 use std::fs;
-use std::process::Command;
 
-use super::Serving;
+use super::{Serving, bartizan};
 use crate::authority::{Place, Said};
 
 /// An authority, certificates for both ends of an IPsec link and of a MACsec link, and a file of
@@ -38,19 +37,6 @@ fn write(place: &Place, url: &str, list: &str) {
         ric = own("ric"),
     );
     fs::write(place.path("ran.yaml"), text).unwrap();
-}
-
-fn bartizan(place: &Place, arguments: &str) -> Said {
-    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
-        .args(arguments.split_whitespace())
-        .current_dir(place.path(""))
-        .output()
-        .expect("the binary runs");
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 /// Each ends where the link itself would begin: the port, or charon's socket, is not there.

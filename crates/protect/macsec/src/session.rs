@@ -61,7 +61,7 @@ pub struct Session {
     stream: Stream,
     tls: Tls,
     messages: Messages,
-    /// When it began.
+    /// Time of its beginning.
     pub began: Instant,
     /// Returns true if its handshake ended well.
     pub established: bool,

@@ -83,7 +83,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// That of a request with a head of so many bytes.
+    /// Charge of a request with a head of so many bytes.
     pub(super) fn new(reader: &Rc<Reader>, head: usize) -> Self {
         reader.changed(0, head);
         Self {
