@@ -107,41 +107,33 @@ pub fn differences<T: Ord>(wanted: Vec<T>, there: Vec<T>) -> (Vec<T>, Vec<T>) {
     (missing, added)
 }
 
-/// Times that a listing which the kernel calls inconsistent is repeated.
-const TRIES: usize = 8;
-
-/// The messages of a listing behind a fixed header of so many bytes. A listing during which
-/// something changed is repeated.
+/// The messages of a listing behind a fixed header of so many bytes.
 fn listed<T>(
-    question: impl Fn() -> Request,
+    question: Request,
     fixed: usize,
     read: impl Fn(&[u8], Attributes) -> Option<T>,
 ) -> Result<Vec<T>, Refused> {
-    for tries in 1.. {
-        let mut all = Vec::new();
-        let done = question().list(&mut |message| {
-            let Some((header, rest)) = message.split_at_checked(fixed) else {
-                return;
-            };
-            let attributes = netlink::attributes(rest).map(|(kind, content)| (kind, content.to_vec()));
-            all.extend(read(header, attributes.collect()));
-        });
-        match done {
-            Ok(()) => return Ok(all),
-            Err(refused) if tries < TRIES && refused.source.kind() == std::io::ErrorKind::Interrupted => {}
-            // An IP version that the kernel does not have, and a table that was never filled.
-            Err(refused)
-                if matches!(
-                    refused.source.raw_os_error(),
-                    Some(libc::ENOENT | libc::EAFNOSUPPORT | libc::EOPNOTSUPP)
-                ) =>
-            {
-                return Ok(Vec::new());
-            }
-            Err(refused) => return Err(refused),
+    let mut all = Vec::new();
+    let done = question.list(&mut |message| {
+        let Some((header, rest)) = message.split_at_checked(fixed) else {
+            return;
+        };
+        let attributes = netlink::attributes(rest).map(|(kind, content)| (kind, content.to_vec()));
+        all.extend(read(header, attributes.collect()));
+    });
+    match done {
+        Ok(()) => Ok(all),
+        // An IP version that the kernel does not have, and a table that was never filled.
+        Err(refused)
+            if matches!(
+                refused.source.raw_os_error(),
+                Some(libc::ENOENT | libc::EAFNOSUPPORT | libc::EOPNOTSUPP)
+            ) =>
+        {
+            Ok(Vec::new())
         }
+        Err(refused) => Err(refused),
     }
-    Ok(Vec::new())
 }
 
 #[cfg(test)]

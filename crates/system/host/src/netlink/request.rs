@@ -14,6 +14,8 @@ use super::{ACKNOWLEDGE, DUMP, HEADER, ask, header};
 
 /// Room that is taken at once: a buffer that grew would leave a copy of its content behind.
 const ROOM: usize = 2048;
+/// Listings that are asked for until one is consistent.
+const TRIES: usize = 8;
 /// Bytes of an attribute's header, and the mark of one that holds others (linux/netlink.h).
 const ATTRIBUTE: usize = 4;
 const NESTED: u16 = 1 << 15;
@@ -142,7 +144,7 @@ impl Request {
     /// # Errors
     ///
     /// The error of the system call.
-    pub fn order(self, flags: u16) -> Result<(), Refused> {
+    pub fn order(mut self, flags: u16) -> Result<(), Refused> {
         self.send(ACKNOWLEDGE | flags, &mut |_| ())
     }
 
@@ -151,23 +153,44 @@ impl Request {
     /// # Errors
     ///
     /// The error of the system call.
-    pub fn ask(self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
+    pub fn ask(mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         self.send(ACKNOWLEDGE, each)
     }
 
-    /// Asks for all there is.
+    /// Asks for all there is. A listing during which something changed may lack anything, so it is
+    /// repeated, and nothing of it is handed on.
     ///
     /// # Errors
     ///
-    /// The error of the system call.
-    pub fn list(self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
-        self.send(DUMP, each)
+    /// The error of the system call; [`io::ErrorKind::Interrupted`] where each listing of
+    /// [`TRIES`] was inconsistent.
+    pub fn list(mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
+        consistent(|message| self.send(DUMP, message), each)
     }
 
-    fn send(mut self, flags: u16, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
+    fn send(&mut self, flags: u16, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         let length = self.bytes.len();
         self.bytes[..HEADER].copy_from_slice(&header(self.kind, flags, length));
         ask(self.family.protocol(), &self.bytes, self.strict, each)
+    }
+}
+
+/// Hands on the messages of the first listing during which nothing changed.
+fn consistent(
+    mut listing: impl FnMut(&mut dyn FnMut(&[u8])) -> Result<(), Refused>,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<(), Refused> {
+    let mut tries = 1;
+    loop {
+        let mut messages = Vec::new();
+        match listing(&mut |message| messages.push(message.to_vec())) {
+            Ok(()) => {
+                messages.iter().for_each(|message| each(message));
+                return Ok(());
+            }
+            Err(refused) if tries < TRIES && refused.source.kind() == io::ErrorKind::Interrupted => tries += 1,
+            Err(refused) => return Err(refused),
+        }
     }
 }
 
@@ -266,6 +289,29 @@ mod tests {
     fn kernel_has_its_controller_and_no_family_of_a_made_up_name() {
         assert_eq!(family("nlctrl").unwrap(), Some(CONTROLLER));
         assert_eq!(family("bartizan-none").unwrap(), None);
+    }
+
+    #[test]
+    fn listing_during_which_something_changed_is_repeated_and_nothing_of_it_is_handed_on() {
+        let asked = |inconsistent: usize| {
+            let (mut tries, mut given) = (0, Vec::new());
+            let done = consistent(
+                |message| {
+                    tries += 1;
+                    message(&[u8::try_from(tries).unwrap()]);
+                    if tries > inconsistent {
+                        Ok(())
+                    } else {
+                        Err(io::Error::from(io::ErrorKind::Interrupted).into())
+                    }
+                },
+                &mut |message| given.extend(message),
+            );
+            (done.map_err(|refused| refused.source.kind()), tries, given)
+        };
+        assert_eq!(asked(0), (Ok(()), 1, vec![1]));
+        assert_eq!(asked(2), (Ok(()), 3, vec![3]));
+        assert_eq!(asked(TRIES), (Err(io::ErrorKind::Interrupted), TRIES, vec![]));
     }
 
     proptest! {

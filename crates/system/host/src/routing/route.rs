@@ -163,13 +163,10 @@ impl Route {
         if let Filter::MadeBy(program) = filter {
             header[5] = program;
         }
-        let question = || {
-            let request = Request::new(Family::Route, libc::RTM_GETROUTE, &header).strict();
-            match filter {
-                Filter::Table(table) => request.attribute(TABLE, &table.to_ne_bytes()),
-                Filter::MadeBy(_) => request,
-            }
-        };
+        let mut question = Request::new(Family::Route, libc::RTM_GETROUTE, &header).strict();
+        if let Filter::Table(table) = filter {
+            question = question.attribute(TABLE, &table.to_ne_bytes());
+        }
         // A kernel that does not filter lists all it has.
         let wanted = |route: &Self| match filter {
             Filter::Table(table) => route.table() == table,

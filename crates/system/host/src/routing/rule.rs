@@ -209,7 +209,7 @@ impl Rule {
     pub fn list(version: Version) -> Result<Vec<Self>, Refused> {
         let mut header = [0; HEADER];
         header[0] = version.family();
-        let question = || Request::new(Family::Route, libc::RTM_GETRULE, &header);
+        let question = Request::new(Family::Route, libc::RTM_GETRULE, &header);
         listed(question, HEADER, |header, attributes| {
             // The kernel lists all it has where it does not know the version.
             (header[0] == version.family()).then(|| Self::read(version, header, attributes))
