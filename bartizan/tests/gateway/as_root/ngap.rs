@@ -1,14 +1,13 @@
 //! An independent AMF behind the AMF's sidecar: pycrate's core, which reads streams and
 //! identifiers, and answers by the messages that it decodes.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use bartizan_host::Program;
 use bartizan_host::sctp::Ordering;
 
 use super::{ANY, listens_behind_the_amf};
-use crate::boot::is_here;
+use crate::boot::{PYCRATE, is_here};
 use crate::function::{Function, Seen, opening};
 use crate::recorded::{self, Speaker};
 use crate::stage::{CARRIERS, Stage, listener};
@@ -16,24 +15,12 @@ use crate::stage::{CARRIERS, Stage, listener};
 /// Successful outcome of procedure 21 (TS 38.413, clause 9.4).
 const NG_SETUP_RESPONSE: [u8; 2] = [0x20, 21];
 
-/// Path of pycrate, which is fetched if it is absent.
-fn pycrate() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/peers");
-    let fetched = Program::new(script)
-        .argument("pycrate")
-        .run(Duration::from_secs(300))
-        .unwrap_or_else(|error| panic!("{error}"));
-    let said = fetched.text();
-    let place = said.lines().find_map(|line| line.strip_prefix("peers: "));
-    place.expect(&said).trim_end_matches(" is there").into()
-}
-
 #[test]
 fn an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb() {
-    let pycrate = pycrate();
     if !is_here() {
         return;
     }
+    let pycrate = PYCRATE.as_ref().unwrap_or_else(|error| panic!("{error}"));
     let messages = recorded::messages("n2-free5gc-two-registrations.pcap", 38_412);
     let (speaker, request) = &messages[0];
     assert_eq!(*speaker, Speaker::Initiator);
@@ -44,7 +31,7 @@ fn an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb() {
         let server = Program::new("python3")
             .argument(server)
             .arguments(["127.0.0.5", "38412"])
-            .environment("PYTHONPATH", &pycrate)
+            .environment("PYTHONPATH", pycrate)
             .inside(&stage.amf)
             .start()
             .unwrap();
