@@ -267,6 +267,14 @@ impl Daemon {
             return;
         }
         let Some(old) = replaces else {
+            // Its peer was verified under the configuration of its begin, which may have been loaded
+            // anew since: with other roots, or another list of revoked certificates.
+            if self.is_of_earlier_load(id) {
+                self.judge_again(&name);
+                if !self.sas.contains_key(&id) {
+                    return;
+                }
+            }
             let [own, peer] = &identities;
             let [by_own, by_peer] = proofs.each_ref().map(|proof| trust::name(proof));
             let line = format!("IKE_SA {name}[{number}] established between {own} and {peer}");
@@ -300,6 +308,15 @@ impl Daemon {
             .with_section("new", self.section(id, now));
         self.control
             .event("ike-rekey", &Section::new().with_section(&name, pair));
+    }
+
+    /// Returns true if the connection of an IKE_SA was loaded anew since its begin.
+    fn is_of_earlier_load(&self, id: SaId) -> bool {
+        let Some(sa) = self.sas.get(&id) else { return false };
+        let children = self.connection(sa.connection()).map(|known| &known.children[..]);
+        // Each load makes them anew.
+        let of = |children: &[Arc<Protected>]| children.first().map(Arc::as_ptr);
+        children.and_then(of) != of(&sa.children)
     }
 
     /// The peer's port for ESP in UDP.
