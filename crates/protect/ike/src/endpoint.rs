@@ -200,14 +200,17 @@ impl Endpoint {
             return;
         }
         let must_return = half_open >= self.half_open.cookies_from || left <= pace.at_once / 2;
-        match acceptor.admit(ends, datagram, must_return, random, now) {
+        let admission = acceptor.admit(ends, datagram, must_return, random, now);
+        if matches!(admission, Admission::Admitted(_) | Admission::Refused(_)) {
+            allowance.take(now);
+        }
+        match admission {
             Admission::Admitted(sa) => {
-                allowance.take(now);
                 let id = SaId(self.next);
                 self.reports.push_back(Report::Admitted(id, ends));
                 self.hold(sa, Some(first));
             }
-            Admission::Answered(datagram) => {
+            Admission::Answered(datagram) | Admission::Refused(datagram) => {
                 let port = Port::of(ends);
                 self.transmits.push_back((ends, Transmit { port, datagram }));
             }
