@@ -151,6 +151,12 @@ impl Endpoint {
         self.held.get(&id).map(|held| &*held.sa)
     }
 
+    /// The one whose messages carry this SPI of this end.
+    #[must_use]
+    pub fn with_spi(&self, own: u64) -> Option<SaId> {
+        self.by_spi.get(&own).copied()
+    }
+
     /// IKE_SAs that have not ended.
     pub fn sas(&self) -> impl Iterator<Item = (SaId, &IkeSa)> {
         self.held.iter().map(|(id, held)| (*id, &*held.sa))

@@ -170,7 +170,7 @@ impl IkeSa {
             None => Ok(()),
             Some(Ok(made)) => self.first_child(now, made),
             Some(Err(kind)) => {
-                self.events.push_back(Event::ChildRefused { place, kind });
+                self.refused_child(place, Requester::Peer, kind);
                 Ok(())
             }
         }
@@ -207,7 +207,7 @@ impl IkeSa {
                 Some(Failure::Refused(kind)) => kind,
                 _ => NotifyType::NO_PROPOSAL_CHOSEN,
             };
-            self.events.push_back(Event::ChildRefused { place, kind });
+            self.refused_child(place, Requester::ThisEnd, kind);
             return Ok(());
         }
         let ours = proposal::without_key_exchanges(&self.config.child_of(place).proposals);
@@ -216,7 +216,7 @@ impl IkeSa {
             None => {
                 // It chose what was not offered: nothing is sent by such an SA, and the peer learns that it is gone.
                 let kind = NotifyType::NO_PROPOSAL_CHOSEN;
-                self.events.push_back(Event::ChildRefused { place, kind });
+                self.refused_child(place, Requester::ThisEnd, kind);
                 self.delete(now, Failure::NoProposal);
                 Ok(())
             }
