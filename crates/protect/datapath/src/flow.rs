@@ -51,6 +51,16 @@ impl Flow {
         })
     }
 
+    /// The same packet seen from its receiver.
+    pub(crate) fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            ports: self.ports.map(|(source, destination)| (destination, source)),
+            ..self
+        }
+    }
+
     /// Returns true if one of the first selects its sender, and one of the others its receiver.
     pub(crate) fn is_between(&self, senders: &[Selector], receivers: &[Selector]) -> bool {
         let (source, destination) = self.ports.unzip();

@@ -8,18 +8,23 @@ use bartizan_wire::esp;
 
 use crate::flow::Flow;
 use crate::fragments::Fragments;
+use crate::required::{Required, Requirement, is_of_narrower};
 use crate::{Counted, Traffic};
 
 /// The SAs that this end receives by.
 #[derive(Default)]
 pub struct Incoming {
     sas: HashMap<u32, Receiving>,
+    required: Required,
     fragments: Fragments,
 }
 
 struct Receiving {
     sa: Inbound,
+    link: u32,
     traffic: Traffic,
+    /// Requirements of other links that share its packets.
+    shared: Vec<Requirement>,
     has_ports: bool,
     counted: Counted,
 }
@@ -40,19 +45,51 @@ pub enum Refused {
     NoSa,
     /// It was not opened.
     #[error(transparent)]
-    NotOpened(#[from] OpenError),
+    NotOpened(OpenError),
+    /// A dummy packet of the peer, which is discarded and is no error (RFC 4303, section 2.6).
+    #[error("a dummy packet")]
+    Dummy,
     /// Its content is not for that SA: the peer has sent what it may not (RFC 4301, section 5.2,
     /// step 4).
     #[error("of other traffic than its SA is for")]
     OtherTraffic,
 }
 
+impl From<OpenError> for Refused {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Dummy => Self::Dummy,
+            error => Self::NotOpened(error),
+        }
+    }
+}
+
 impl Incoming {
-    /// Receives by this SA from now on; whether there was none with its SPI.
-    pub fn add(&mut self, spi: u32, sa: Inbound, traffic: Traffic) -> bool {
+    /// Takes the traffic of a link by its own SAs alone; the number is the link's.
+    pub fn require(&mut self, link: u32, traffic: &Traffic) {
+        self.required.add(link, traffic);
+        self.share();
+    }
+
+    /// Ends that.
+    pub fn release(&mut self, link: u32, traffic: &Traffic) {
+        self.required.remove(link, traffic);
+        self.share();
+    }
+
+    fn share(&mut self) {
+        for sa in self.sas.values_mut() {
+            sa.shared = self.required.shared(sa.link, &sa.traffic);
+        }
+    }
+
+    /// Receives by this SA of a link from now on; whether there was none with its SPI.
+    pub fn add(&mut self, spi: u32, sa: Inbound, (link, traffic): (u32, Traffic)) -> bool {
         let has_ports = traffic.has_ports();
         let receiving = Receiving {
             sa,
+            link,
+            shared: self.required.shared(link, &traffic),
             traffic,
             has_ports,
             counted: Counted::default(),
@@ -97,9 +134,10 @@ impl Incoming {
             }
         };
         let flow = Flow::read(inner).ok_or(Refused::OtherTraffic)?;
-        let is_allowed =
-            receiving.traffic.has_arriving(&flow) || receiving.has_ports && self.fragments.is_of(&flow, spi);
-        if !is_allowed {
+        let reversed = flow.reversed();
+        let Receiving { traffic, shared, .. } = receiving;
+        let is_allowed = traffic.has(&reversed) || receiving.has_ports && self.fragments.is_of(&flow, spi);
+        if !is_allowed || is_of_narrower(shared, traffic, &reversed) {
             return Err(Refused::OtherTraffic);
         }
         if receiving.has_ports {

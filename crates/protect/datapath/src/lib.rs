@@ -18,9 +18,12 @@ mod headers;
 mod incoming;
 mod offload;
 mod outgoing;
+mod required;
 mod segments;
 #[cfg(test)]
 mod tests;
+
+use std::slice::from_ref;
 
 use bartizan_ike::{Order, Selector};
 
@@ -54,14 +57,32 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Returns true if a packet from this end is of it.
-    fn has_leaving(&self, flow: &Flow) -> bool {
+    /// Returns true if a packet from this end is of it; one from the peer is to be reversed before.
+    fn has(&self, flow: &Flow) -> bool {
         flow.is_between(&self.local, &self.remote)
     }
 
-    /// Returns true if a packet from the peer is of it.
-    fn has_arriving(&self, flow: &Flow) -> bool {
-        flow.is_between(&self.remote, &self.local)
+    /// Every pair of selectors of this end and of the peer.
+    fn pairs(&self) -> impl Iterator<Item = (&Selector, &Selector)> {
+        let with = |local| self.remote.iter().map(move |remote| (local, remote));
+        self.local.iter().flat_map(with)
+    }
+
+    /// Returns true if a packet can be of both.
+    fn overlaps(&self, other: &Self) -> bool {
+        let meet = |one: &[Selector], other: &[Selector]| {
+            let with = |one: &Selector| other.iter().any(|other| one.intersection(other).is_some());
+            one.iter().any(with)
+        };
+        meet(&self.local, &other.local) && meet(&self.remote, &other.remote)
+    }
+
+    /// The rank of its narrowest pair that has a packet.
+    fn rank_of(&self, flow: &Flow) -> Option<u32> {
+        let order = Order::between(&self.local, &self.remote);
+        let is_of = |(local, remote): &(&Selector, &Selector)| flow.is_between(from_ref(*local), from_ref(*remote));
+        let of_it = self.pairs().filter(is_of);
+        of_it.map(|(local, remote)| order.rank(local, remote)).min()
     }
 
     /// Its rank in the order of the SAs that a packet may be of.

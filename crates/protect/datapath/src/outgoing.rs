@@ -8,6 +8,7 @@ use crate::batch::Batch;
 use crate::flow::Flow;
 use crate::fragments::Fragments;
 use crate::offload::Offload;
+use crate::required::{Required, Requirement, is_of_narrower};
 use crate::segments::{Segments, finish};
 use crate::{Counted, Traffic};
 
@@ -20,7 +21,7 @@ pub struct Outgoing<W> {
     /// In the order that both ends have, backwards, and of one rank the newest last: the last one
     /// that a packet is of is its own.
     sas: Vec<Sending<W>>,
-    required: Vec<(u32, Traffic)>,
+    required: Required,
     fragments: Fragments,
     /// Place in the list of the SA of a flow, as long as the list is the same: with many SAs each
     /// packet would be held against all.
@@ -35,7 +36,10 @@ struct Sending<W> {
     /// Its own, which no SA after it has.
     number: u64,
     sa: Outbound,
+    link: u32,
     traffic: Traffic,
+    /// Requirements of other links that share its packets.
+    shared: Vec<Requirement>,
     has_ports: bool,
     rank: u32,
     way: W,
@@ -90,7 +94,7 @@ impl<W> Default for Outgoing<W> {
     fn default() -> Self {
         Self {
             sas: Vec::new(),
-            required: Vec::new(),
+            required: Required::default(),
             fragments: Fragments::default(),
             places: HashMap::new(),
             latest: None,
@@ -101,24 +105,33 @@ impl<W> Default for Outgoing<W> {
 
 impl<W: Clone> Outgoing<W> {
     /// Has the traffic of a link ask for an SA where it has none; the number is the link's.
-    pub fn require(&mut self, number: u32, traffic: Traffic) {
-        if !self.required.iter().any(|known| *known == (number, traffic.clone())) {
-            self.required.push((number, traffic));
-        }
+    pub fn require(&mut self, link: u32, traffic: &Traffic) {
+        self.required.add(link, traffic);
+        self.share();
     }
 
     /// Ends that.
-    pub fn release(&mut self, number: u32, traffic: &Traffic) {
-        self.required.retain(|(known, of)| *known != number || of != traffic);
+    pub fn release(&mut self, link: u32, traffic: &Traffic) {
+        self.required.remove(link, traffic);
+        self.share();
     }
 
-    /// Sends by this SA from now on what it is for.
-    pub fn add(&mut self, spi: u32, sa: Outbound, traffic: Traffic, way: W) {
+    fn share(&mut self) {
+        for sa in &mut self.sas {
+            sa.shared = self.required.shared(sa.link, &sa.traffic);
+        }
+        self.forget();
+    }
+
+    /// Sends by this SA of a link from now on what it is for.
+    pub fn add(&mut self, spi: u32, sa: Outbound, (link, traffic): (u32, Traffic), way: W) {
         self.added += 1;
         let sending = Sending {
             spi,
             number: self.added,
             sa,
+            link,
+            shared: self.required.shared(link, &traffic),
             has_ports: traffic.has_ports(),
             rank: traffic.rank(),
             traffic,
@@ -212,17 +225,14 @@ impl<W: Clone> Outgoing<W> {
     }
 
     fn search(&self, flow: &Flow) -> Option<usize> {
-        let of_it =
-            |sa: &Sending<W>| sa.traffic.has_leaving(flow) || sa.has_ports && self.fragments.is_of(flow, sa.spi);
-        self.sas.iter().rposition(of_it)
+        let of_it = |sa: &Sending<W>| sa.traffic.has(flow) || sa.has_ports && self.fragments.is_of(flow, sa.spi);
+        let place = self.sas.iter().rposition(of_it)?;
+        let sa = self.sas.get(place)?;
+        (!is_of_narrower(&sa.shared, &sa.traffic, flow)).then_some(place)
     }
 
     fn lacking(&self, flow: &Flow) -> Unsent {
-        let mut required = self.required.iter();
-        match required.find(|(_, traffic)| traffic.has_leaving(flow)) {
-            Some((number, _)) => Unsent::NoSa(*number),
-            None => Unsent::NoLink,
-        }
+        self.required.link_of(flow).map_or(Unsent::NoLink, Unsent::NoSa)
     }
 }
 

@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use bartizan_esp::{Inbound, OpenError, Outbound, SequenceNumbers, Suite};
 use bartizan_ike::Selector;
 use bartizan_registry::{TransformKind, transform_named};
-use bartizan_wire::ip::{SCTP, TCP, UDP};
+use bartizan_wire::ip::{NO_NEXT_HEADER, SCTP, TCP, UDP};
 use proptest::prelude::*;
 
 use super::*;
@@ -102,8 +102,8 @@ fn large(is_v6: bool, payload: usize) -> Vec<u8> {
 fn ends(traffic: &Traffic) -> (Outgoing<&'static str>, Incoming) {
     let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
     let (sender, receiver) = sa(SPI, 1);
-    outgoing.add(SPI, sender, traffic.clone(), "ric");
-    assert!(incoming.add(SPI, receiver, of_ric(traffic)));
+    outgoing.add(SPI, sender, (7, traffic.clone()), "ric");
+    assert!(incoming.add(SPI, receiver, (7, of_ric(traffic))));
     (outgoing, incoming)
 }
 
@@ -145,7 +145,7 @@ fn of_two_sas_the_one_of_the_lower_end_carries_what_is_of_both_whichever_was_mad
         let mut outgoing = Outgoing::default();
         for spi in order {
             let traffic = [&for_ric, &for_cu, &wide][spi as usize - 0x1001];
-            outgoing.add(spi, sa(spi, 1).0, traffic.clone(), "ric");
+            outgoing.add(spi, sa(spi, 1).0, (spi, traffic.clone()), "ric");
         }
         for (between, spi) in [
             ((8805, 8805), by_cu),
@@ -158,9 +158,66 @@ fn of_two_sas_the_one_of_the_lower_end_carries_what_is_of_both_whichever_was_mad
             assert_eq!(esp[..4], spi.to_be_bytes(), "{order:?} {between:?}");
         }
         // The next one of the same traffic takes its place.
-        outgoing.add(0x2000, sa(0x2000, 1).0, for_cu.clone(), "ric");
+        outgoing.add(0x2000, sa(0x2000, 1).0, (by_cu, for_cu.clone()), "ric");
         let packet = packet([CU, RIC], UDP, 0, &ports(8805, 8805));
         assert_eq!(sealed(&mut outgoing, &packet).unwrap().0[..4], 0x2000_u32.to_be_bytes());
+    }
+}
+
+/// It left by the SA of the wider link, and was taken by it.
+#[test]
+fn a_packet_of_two_links_is_of_the_narrower_one_whether_that_has_an_sa_or_none() {
+    let (wide, narrow) = (of_cu(0, None), of_cu(SCTP, Some(36_421)));
+    let (mut outgoing, mut incoming) = ends(&wide);
+    let [of_both, of_wide] = [36_421, 38_412].map(|port| packet([CU, RIC], SCTP, 0, &ports(40_000, port)));
+    let (mut before, ..) = sealed(&mut outgoing, &of_both).unwrap();
+    for link in [(7, &wide), (8, &narrow)] {
+        outgoing.require(link.0, link.1);
+        incoming.require(link.0, &of_ric(link.1));
+    }
+    assert_eq!(sealed(&mut outgoing, &of_both).unwrap_err(), Unsent::NoSa(8));
+    assert_eq!(incoming.open(&mut before, 0).unwrap_err(), Refused::OtherTraffic);
+    let (mut esp, ..) = sealed(&mut outgoing, &of_wide).unwrap();
+    assert_eq!(incoming.open(&mut esp, 0).unwrap(), &of_wide[..]);
+    let (sender, receiver) = sa(SPI + 1, 2);
+    outgoing.add(SPI + 1, sender, (8, narrow.clone()), "ric");
+    assert!(incoming.add(SPI + 1, receiver, (8, of_ric(&narrow))));
+    let (mut esp, ..) = sealed(&mut outgoing, &of_both).unwrap();
+    assert_eq!(esp[..4], (SPI + 1).to_be_bytes());
+    assert_eq!(incoming.open(&mut esp, 0).unwrap(), &of_both[..]);
+    // Without the narrower link they are the wider one's.
+    outgoing.remove(SPI + 1, |_| true);
+    outgoing.release(8, &narrow);
+    incoming.release(8, &of_ric(&narrow));
+    let (mut esp, ..) = sealed(&mut outgoing, &of_both).unwrap();
+    assert_eq!(incoming.open(&mut esp, 0).unwrap(), &of_both[..]);
+}
+
+#[test]
+fn a_dummy_packet_is_discarded_and_is_no_packet_that_was_not_opened() {
+    let (_, mut incoming) = ends(&of_cu(0, None));
+    let (mut sender, _) = sa(SPI, 1);
+    let mut packet = vec![0; sender.suite().sealed_length(64)];
+    sender.seal(&mut packet, 64, NO_NEXT_HEADER).unwrap();
+    assert_eq!(incoming.open(&mut packet, 0).unwrap_err(), Refused::Dummy);
+}
+
+/// A link is released by the pairs of its selectors, and had been required as a whole.
+#[test]
+fn a_link_of_several_networks_is_released_pair_by_pair() {
+    let mut both = of_cu(SCTP, Some(36_421));
+    both.remote.push(host([10, 78, 0, 3], SCTP, (36_421, 36_421)));
+    let mut outgoing = Outgoing::<&str>::default();
+    outgoing.require(7, &both);
+    for (place, remote) in [RIC, [10, 78, 0, 3]].into_iter().enumerate() {
+        let asking = packet([CU, remote], SCTP, 0, &ports(40_000, 36_421));
+        assert_eq!(sealed(&mut outgoing, &asking).unwrap_err(), Unsent::NoSa(7));
+        let pair = Traffic {
+            local: both.local.clone(),
+            remote: vec![both.remote[place]],
+        };
+        outgoing.release(7, &pair);
+        assert_eq!(sealed(&mut outgoing, &asking).unwrap_err(), Unsent::NoLink);
     }
 }
 
@@ -180,7 +237,7 @@ fn what_no_sa_is_for_is_not_sealed_and_of_a_link_without_one_its_number_is_said(
     }
     assert_eq!(sealed(&mut outgoing, b"no packet").unwrap_err(), Unsent::NotIp);
     let asking = packet([CU, RIC], SCTP, 0, &ports(40_000, 36_421));
-    outgoing.require(7, traffic.clone());
+    outgoing.require(7, &traffic);
     assert!(outgoing.remove(SPI, |_| true));
     assert_eq!(sealed(&mut outgoing, &asking).unwrap_err(), Unsent::NoSa(7));
     outgoing.release(7, &traffic);
@@ -197,7 +254,7 @@ fn a_peer_that_sends_other_traffic_than_its_sa_is_for_is_refused() {
         local: vec![everything],
         remote: vec![everything],
     };
-    peer.add(SPI, sender, all, "any");
+    peer.add(SPI, sender, (7, all), "any");
     for other in [
         packet([CU, RIC], SCTP, 0, &ports(40_000, 22)),
         packet([CU, RIC], TCP, 0, &ports(40_000, 36_421)),
@@ -231,8 +288,8 @@ fn a_new_sa_takes_over_and_what_is_on_its_way_by_the_old_one_still_arrives() {
     let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
     let (mut under_way, ..) = sealed(&mut outgoing, &sent).unwrap();
     let (sender, receiver) = sa(SPI + 1, 2);
-    assert!(incoming.add(SPI + 1, receiver, of_ric(&traffic)));
-    outgoing.add(SPI + 1, sender, traffic, "ric");
+    assert!(incoming.add(SPI + 1, receiver, (7, of_ric(&traffic))));
+    outgoing.add(SPI + 1, sender, (7, traffic), "ric");
     let (mut by_new, ..) = sealed(&mut outgoing, &sent).unwrap();
     assert_eq!(by_new[..4], (SPI + 1).to_be_bytes());
     assert!(incoming.open(&mut under_way, 0).is_ok());
@@ -244,14 +301,14 @@ fn a_new_sa_takes_over_and_what_is_on_its_way_by_the_old_one_still_arrives() {
     assert!(!outgoing.remove(SPI + 1, |way| *way == "other"));
     // One that is there is not replaced.
     let (_, another) = sa(SPI + 1, 3);
-    assert!(!incoming.add(SPI + 1, another, of_cu(0, None)));
+    assert!(!incoming.add(SPI + 1, another, (7, of_cu(0, None))));
 }
 
 #[test]
 fn an_sa_whose_numbers_are_used_up_sends_nothing_more() {
     let (sender, _) = sa(SPI, 1);
     let mut outgoing = Outgoing::default();
-    outgoing.add(SPI, sender.starting_after(u64::MAX), of_cu(0, None), "ric");
+    outgoing.add(SPI, sender.starting_after(u64::MAX), (7, of_cu(0, None)), "ric");
     let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
     let refused = sealed(&mut outgoing, &sent).unwrap_err();
     assert_eq!(refused, Unsent::NotSealed(bartizan_esp::SealError::Exhausted));
@@ -370,7 +427,7 @@ fn what_was_found_for_a_flow_is_not_used_after_the_sas_have_changed() {
     assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");
     assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");
     let (sender, _) = sa(SPI + 1, 2);
-    outgoing.add(SPI + 1, sender, of_cu(0, None), "elsewhere");
+    outgoing.add(SPI + 1, sender, (7, of_cu(0, None)), "elsewhere");
     assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "elsewhere");
     assert!(outgoing.remove(SPI + 1, |_| true));
     assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");

@@ -154,7 +154,8 @@ impl Daemon {
                     other.name
                 ));
             }
-            if self.connections.len() >= CONNECTIONS {
+            let is_new = self.connection(name).is_none();
+            if is_new && self.connections.len() >= CONNECTIONS {
                 return Err("too many connections".to_owned());
             }
             let opened = self.sockets.open(local, &mut self.data_path);

@@ -1,5 +1,6 @@
 //! IKE_SAs that end: why, what is said of it, and what begins in their place.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -77,7 +78,7 @@ impl Daemon {
     pub(crate) fn closed(&mut self, now: Instant, id: SaId, failure: &Failure) {
         self.say_why(now, id, failure);
         // CHILD_SAs that no IKE_SA has any more.
-        let held: Vec<u32> = self.endpoint.sas().flat_map(|(_, sa)| sa.children()).collect();
+        let held: BTreeSet<u32> = self.endpoint.sas().flat_map(|(_, sa)| sa.children()).collect();
         let orphans = self.children.iter().map(|child| child.inbound);
         let orphans: Vec<u32> = orphans.filter(|inbound| !held.contains(inbound)).collect();
         for inbound in orphans {

@@ -79,17 +79,18 @@ impl Daemon {
         }
     }
 
-    /// Which IKE_SA a message is of; both ends' SPIs are in it, but for that of the responder in the first.
-    fn of_message(&self, header: &Header) -> Option<SaId> {
-        let mut sas = self.sas.iter();
-        let is_it = |spis: (u64, u64)| spis.0 == header.initiator_spi && [0, spis.1].contains(&header.responder_spi);
-        sas.find(|(_, sa)| is_it(sa.spis) || sa.spis == (header.initiator_spi, 0))
-            .map(|(id, _)| *id)
+    /// The IKE_SA of a message that this end sends or receives, by the SPI of this end.
+    fn of_message(&self, header: &Header, is_sent: bool) -> Option<SaId> {
+        self.endpoint
+            .with_spi(match header.flags.is_from_initiator() == is_sent {
+                true => header.initiator_spi,
+                false => header.responder_spi,
+            })
     }
 
-    /// Which IKE_SA a datagram names; what names none is not logged.
+    /// The IKE_SA that a received datagram names; what names none is not logged.
     pub(crate) fn of_datagram(&self, message: &[u8]) -> Option<SaId> {
-        self.of_message(&Header::read(message).ok()?)
+        self.of_message(&Header::read(message).ok()?, false)
     }
 
     pub(crate) fn log_received(&mut self, id: SaId, ends: Ends, message: &[u8]) {
@@ -110,7 +111,9 @@ impl Daemon {
         let Ok(header) = Header::read(&transmit.datagram) else {
             return;
         };
-        let Some(id) = self.of_message(&header) else { return };
+        let Some(id) = self.of_message(&header, true) else {
+            return;
+        };
         if let Some((1, total)) = fragment(&header, &transmit.datagram) {
             self.say(
                 id,

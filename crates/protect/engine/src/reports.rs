@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_host::clock;
-use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Port, Report, SaId};
+use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Port, Report, Requester, SaId};
 use bartizan_wire::ike::NotifyType;
 use bartizan_wire::udp::IKE_NAT;
 
@@ -40,7 +40,7 @@ impl Daemon {
                         ..
                     } => self.established(now, id, agreed, (&proofs, &certificates)),
                     Event::Child(child) => self.child_made(now, id, &child),
-                    Event::ChildRefused { place, kind } => self.child_refused(id, place, kind),
+                    Event::ChildRefused { place, requester, kind } => self.child_refused(id, place, requester, kind),
                     Event::ChildDeleted { inbound } => self.child_deleted(now, id, inbound),
                     Event::NotReplaced { inbound, kind } => self.not_replaced(id, inbound, kind),
                     Event::Moved(ends) => self.moved(id, ends),
@@ -267,6 +267,14 @@ impl Daemon {
             return;
         }
         let Some(old) = replaces else {
+            // Its peer was verified under the configuration of its begin, which may have been loaded
+            // anew since: with other roots, or another list of revoked certificates.
+            if self.is_of_earlier_load(id) {
+                self.judge_again(&name);
+                if !self.sas.contains_key(&id) {
+                    return;
+                }
+            }
             let [own, peer] = &identities;
             let [by_own, by_peer] = proofs.each_ref().map(|proof| trust::name(proof));
             let line = format!("IKE_SA {name}[{number}] established between {own} and {peer}");
@@ -300,6 +308,15 @@ impl Daemon {
             .with_section("new", self.section(id, now));
         self.control
             .event("ike-rekey", &Section::new().with_section(&name, pair));
+    }
+
+    /// Returns true if the connection of an IKE_SA was loaded anew since its begin.
+    fn is_of_earlier_load(&self, id: SaId) -> bool {
+        let Some(sa) = self.sas.get(&id) else { return false };
+        let children = self.connection(sa.connection()).map(|known| &known.children[..]);
+        // Each load makes them anew.
+        let of = |children: &[Arc<Protected>]| children.first().map(Arc::as_ptr);
+        children.and_then(of) != of(&sa.children)
     }
 
     /// The peer's port for ESP in UDP.
@@ -393,7 +410,7 @@ impl Daemon {
         }
     }
 
-    fn child_refused(&mut self, id: SaId, place: usize, kind: NotifyType) {
+    pub(crate) fn child_refused(&mut self, id: SaId, place: usize, requester: Requester, kind: NotifyType) {
         let Some(sa) = self.sas.get(&id) else { return };
         let (name, initiator) = (sa.connection().to_owned(), sa.initiator);
         let child = sa
@@ -405,18 +422,18 @@ impl Daemon {
             NotifyType::TS_UNACCEPTABLE => "ts-mismatch",
             _ => "proposal-mismatch-child",
         };
-        let line = match initiator {
-            true => format!("received {kind} notify, no CHILD_SA built"),
-            false => format!("the peer asks for a CHILD_SA that is refused: {kind}"),
+        let line = match requester {
+            Requester::ThisEnd => format!("received {kind} notify, no CHILD_SA built"),
+            Requester::Peer => format!("the peer asks for a CHILD_SA that is refused: {kind}"),
         };
         self.say(id, &line);
         self.alert(id, alert, clock::now());
-        if !initiator {
+        if requester == Requester::Peer {
             return;
         }
         self.fail_waiting(&name, Some(&child), &line);
         let is_bare = self.endpoint.sa(id).is_some_and(|sa| sa.children().next().is_none());
-        if is_bare && !self.is_waited_for(&name) {
+        if initiator && is_bare && !self.is_waited_for(&name) {
             // Without a CHILD_SA it is of no use, and the next attempt begins with one that may have it.
             self.close(id);
         }
@@ -438,7 +455,12 @@ impl Daemon {
 
     /// Removes a CHILD_SA from the kernel, and reports that it is no more.
     pub(crate) fn forget_child(&mut self, id: SaId, inbound: u32, now: Instant) -> Option<ChildSa> {
-        let place = self.children.iter().position(|known| known.inbound == inbound)?;
+        // SPIs are drawn for each IKE_SA: one of another connection may have the same.
+        let connection = self.sas.get(&id).map(Sa::connection);
+        let is_it = |known: &ChildSa| {
+            known.inbound == inbound && connection.is_none_or(|connection| connection == known.connection)
+        };
+        let place = self.children.iter().position(is_it)?;
         let child = self.children.remove(place);
         let child_name = child.of.name.clone();
         let lifetime = self

@@ -1,5 +1,6 @@
 //! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
 
+mod children;
 mod moved;
 mod reauthentication;
 mod unauthenticated;

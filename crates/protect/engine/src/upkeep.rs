@@ -39,15 +39,14 @@ impl Daemon {
         let is_due = |(id, sa): &(&SaId, &Sa)| {
             let due = self.endpoint.sa(**id).and_then(IkeSa::authentication_due);
             let attempted = sa.attempted.map(|at| now.saturating_duration_since(at));
-            let is_under_way = self.sas.values().any(|other| other.succeeds == Some(**id));
-            let is_loaded = self.connection(sa.connection()).is_some_and(|known| known.loaded);
-            sa.is_open()
-                && due.is_some_and(|due| due <= now)
-                && attempted.is_none_or(|since| since >= ATTEMPTS)
-                && !is_under_way
-                && is_loaded
+            sa.is_open() && due.is_some_and(|due| due <= now) && attempted.is_none_or(|since| since >= ATTEMPTS)
         };
-        let due = self.sas.iter().filter(is_due);
+        // These look through all IKE_SAs and connections, for the few that are due.
+        let can_begin = |(id, sa): &(&SaId, &Sa)| {
+            let is_under_way = self.sas.values().any(|other| other.succeeds == Some(**id));
+            !is_under_way && self.connection(sa.connection()).is_some_and(|known| known.loaded)
+        };
+        let due = self.sas.iter().filter(is_due).filter(can_begin);
         let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection().to_owned())).collect();
         for (old, name) in due {
             if let Some(sa) = self.sas.get_mut(&old) {

@@ -278,7 +278,9 @@ impl Userspace {
     /// The kernel's error.
     pub fn require(&mut self, number: u32, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         self.routes.add(local, remote)?;
-        locked(&self.shared.outgoing).require(number, traffic(local, remote));
+        let traffic = traffic(local, remote);
+        locked(&self.shared.outgoing).require(number, &traffic);
+        locked(&self.shared.incoming).require(number, &traffic);
         Ok(())
     }
 
@@ -288,7 +290,9 @@ impl Userspace {
     ///
     /// The kernel's error.
     pub fn release(&mut self, number: u32, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
-        locked(&self.shared.outgoing).release(number, &traffic(local, remote));
+        let traffic = traffic(local, remote);
+        locked(&self.shared.outgoing).release(number, &traffic);
+        locked(&self.shared.incoming).release(number, &traffic);
         self.routes.remove(local, remote)
     }
 
@@ -461,20 +465,20 @@ impl Associations for Of {
             let why = "the peer does not carry ESP in UDP (RFC 3948)";
             return Err(Error::Userspace(why.to_owned()));
         }
-        let traffic = traffic(&child.local, &child.remote);
+        let of = (self.way.number, traffic(&child.local, &child.remote));
         let unusable = |error: bartizan_esp::Unusable| Error::Userspace(error.to_string());
         match direction {
             Direction::In => {
                 let window = self.window.clamp(*WINDOWS.start(), *WINDOWS.end());
                 let sa = child.receiver(window).map_err(unusable)?;
-                let is_new = locked(&self.shared.incoming).add(child.inbound.0, sa, traffic);
+                let is_new = locked(&self.shared.incoming).add(child.inbound.0, sa, of);
                 is_new
                     .then_some(())
                     .ok_or_else(|| Error::Userspace("another SA has this SPI".to_owned()))
             }
             Direction::Out => {
                 let sa = child.sender().map_err(unusable)?;
-                locked(&self.shared.outgoing).add(child.outbound.0, sa, traffic, Arc::clone(&self.way));
+                locked(&self.shared.outgoing).add(child.outbound.0, sa, of, Arc::clone(&self.way));
                 Ok(())
             }
         }

@@ -25,6 +25,8 @@ pub enum Admission {
     Admitted(Box<IkeSa>),
     /// This datagram is the answer, and nothing is kept.
     Answered(Vec<u8>),
+    /// The same about data of a key exchange that cannot be used: as much work as an IKE_SA.
+    Refused(Vec<u8>),
     /// Nothing.
     Ignored,
 }
@@ -127,7 +129,10 @@ impl Acceptor {
         let config = Arc::clone(&self.config);
         match IkeSa::respond(config, ends, random, now, (&header, datagram), (&init, &chosen)) {
             Ok(sa) => Admission::Admitted(Box::new(sa)),
-            Err(Failure::KeyExchange(_) | Failure::Incomplete(_)) => answered(&header, NotifyType::INVALID_SYNTAX, &[]),
+            Err(Failure::KeyExchange(_)) => {
+                answer(&header, NotifyType::INVALID_SYNTAX, &[]).map_or(Admission::Ignored, Admission::Refused)
+            }
+            Err(Failure::Incomplete(_)) => answered(&header, NotifyType::INVALID_SYNTAX, &[]),
             Err(_) => answered(&header, NotifyType::NO_PROPOSAL_CHOSEN, &[]),
         }
     }
@@ -158,6 +163,10 @@ impl Acceptor {
 
 /// An answer about a request of which nothing is kept: the responder has no SPI (RFC 7296, section 2.6).
 fn answered(request: &Header, kind: NotifyType, data: &[u8]) -> Admission {
+    answer(request, kind, data).map_or(Admission::Ignored, Admission::Answered)
+}
+
+fn answer(request: &Header, kind: NotifyType, data: &[u8]) -> Option<Vec<u8>> {
     let header = Header {
         next: PayloadType::NONE,
         flags: Flags(Flags::RESPONSE),
@@ -175,5 +184,5 @@ fn answered(request: &Header, kind: NotifyType, data: &[u8]) -> Admission {
         critical: false,
         body,
     };
-    encode(header, vec![payload]).map_or(Admission::Ignored, Admission::Answered)
+    encode(header, vec![payload]).ok()
 }

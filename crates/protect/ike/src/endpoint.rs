@@ -151,6 +151,12 @@ impl Endpoint {
         self.held.get(&id).map(|held| &*held.sa)
     }
 
+    /// The one whose messages carry this SPI of this end.
+    #[must_use]
+    pub fn with_spi(&self, own: u64) -> Option<SaId> {
+        self.by_spi.get(&own).copied()
+    }
+
     /// IKE_SAs that have not ended.
     pub fn sas(&self) -> impl Iterator<Item = (SaId, &IkeSa)> {
         self.held.iter().map(|(id, held)| (*id, &*held.sa))
@@ -200,14 +206,17 @@ impl Endpoint {
             return;
         }
         let must_return = half_open >= self.half_open.cookies_from || left <= pace.at_once / 2;
-        match acceptor.admit(ends, datagram, must_return, random, now) {
+        let admission = acceptor.admit(ends, datagram, must_return, random, now);
+        if matches!(admission, Admission::Admitted(_) | Admission::Refused(_)) {
+            allowance.take(now);
+        }
+        match admission {
             Admission::Admitted(sa) => {
-                allowance.take(now);
                 let id = SaId(self.next);
                 self.reports.push_back(Report::Admitted(id, ends));
                 self.hold(sa, Some(first));
             }
-            Admission::Answered(datagram) => {
+            Admission::Answered(datagram) | Admission::Refused(datagram) => {
                 let port = Port::of(ends);
                 self.transmits.push_back((ends, Transmit { port, datagram }));
             }

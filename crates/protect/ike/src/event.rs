@@ -37,6 +37,8 @@ pub enum Event {
     ChildRefused {
         /// Its place in the configuration.
         place: usize,
+        /// End that requested it.
+        requester: Requester,
         /// Notify message type of the refusing end.
         kind: NotifyType,
     },

@@ -16,8 +16,8 @@ struct Pair {
     daemon: Daemon,
     peer: Endpoint,
     now: Instant,
-    /// First requests are lost.
-    loses_first: bool,
+    /// Messages of this exchange are lost.
+    loses: Option<ExchangeType>,
     rendered: Rendered,
 }
 
@@ -29,9 +29,8 @@ fn other_way(ends: Ends) -> Ends {
 }
 
 impl Pair {
-    /// Both, with an IKE_SA that this end or the peer began, and a `reauth` of this end in seconds;
-    /// a day without.
-    fn established(by_peer: bool, seconds: Option<&str>) -> Self {
+    /// Both, with a `reauth` of this end in seconds; a day without.
+    fn new(seconds: Option<&str>) -> Self {
         let rendered = rendered();
         let mut daemon = rendered.daemon();
         if let Some(seconds) = seconds {
@@ -45,21 +44,29 @@ impl Pair {
             daemon,
             peer: Endpoint::new(HalfOpen::default()),
             now: clock::now(),
-            loses_first: false,
+            loses: None,
             rendered,
         };
-        let peer = pair.rendered.peer();
-        pair.accept(Arc::clone(&peer.config));
-        if by_peer {
-            pair.peer
-                .initiate(peer.config, peer.ends, &mut random, pair.now)
-                .unwrap();
-        } else {
-            pair.daemon.begin("cu--ric", None, None).unwrap();
-        }
-        pair.talk();
+        pair.accept(pair.rendered.peer().config);
+        pair
+    }
+
+    /// The same with an IKE_SA that this end or the peer began.
+    fn established(by_peer: bool, seconds: Option<&str>) -> Self {
+        let mut pair = Self::new(seconds);
+        pair.begin(by_peer);
         pair.current();
         pair
+    }
+
+    fn begin(&mut self, by_peer: bool) {
+        if by_peer {
+            let Connection { config, ends, .. } = self.rendered.peer();
+            self.peer.initiate(config, ends, &mut random, self.now).unwrap();
+        } else {
+            self.daemon.begin("cu--ric", None, None).unwrap();
+        }
+        self.talk();
     }
 
     fn accept(&mut self, config: Arc<Config>) {
@@ -69,7 +76,7 @@ impl Pair {
     }
 
     fn passes(&self, datagram: &[u8]) -> bool {
-        !self.loses_first || Header::read(datagram).unwrap().exchange != ExchangeType::IKE_SA_INIT
+        self.loses != Some(Header::read(datagram).unwrap().exchange)
     }
 
     /// Delivers until neither sends anything. CHILD_SAs are left out: no kernel has them here.
@@ -85,8 +92,10 @@ impl Pair {
             }
             while let Some((ends, sent)) = self.peer.poll_transmit() {
                 is_silent = false;
-                let (daemon, ends) = (&mut self.daemon, other_way(ends));
-                daemon.endpoint.receive(self.now, ends, &sent.datagram, &mut random);
+                if self.passes(&sent.datagram) {
+                    let (daemon, ends) = (&mut self.daemon, other_way(ends));
+                    daemon.endpoint.receive(self.now, ends, &sent.datagram, &mut random);
+                }
             }
             while let Some(report) = self.daemon.endpoint.poll_report() {
                 if !matches!(report, Report::Event(_, Event::Child(_))) {
@@ -178,6 +187,30 @@ fn an_authentication_anew_of_a_peer_that_is_not_accepted_any_more_deletes_the_ik
     assert!(log.contains("the peer was not authenticated anew: "), "{log}");
 }
 
+/// It was verified by the list of its begin, and stood until the next load.
+#[test]
+fn an_ike_sa_that_is_half_open_when_a_list_is_loaded_is_judged_by_that_list() {
+    for by_peer in [false, true] {
+        let mut pair = Pair::new(None);
+        pair.loses = Some(ExchangeType::IKE_AUTH);
+        pair.begin(by_peer);
+        assert_eq!(pair.daemon.sas.len(), 1);
+        let mut read = pair.rendered.connection_of(pair.rendered.section());
+        read.config = revoking(pair.rendered.connection_of(pair.rendered.section()));
+        pair.daemon.connections = vec![read];
+        pair.daemon.judge_again("cu--ric");
+        assert_eq!(pair.daemon.sas.len(), 1, "its peer has proven nothing yet");
+        pair.loses = None;
+        for _ in 0..3 {
+            pair.second();
+        }
+        assert!(pair.daemon.sas.is_empty(), "{by_peer}: {:?}", pair.daemon.sas);
+        let log = std::fs::read_to_string(pair.rendered.directory.path().join("charon.log")).unwrap();
+        let said = |line: &str| log.contains(line);
+        assert!(said("certificate was revoked") && !said("established between"), "{log}");
+    }
+}
+
 /// A sender that sees the first request can refuse in the peer's place.
 #[test]
 fn an_authentication_anew_that_the_peer_refuses_is_attempted_again_until_the_ike_sa_is_deleted() {
@@ -203,7 +236,7 @@ fn one_that_is_not_answered_is_begun_again_until_the_ike_sa_is_deleted_whatever_
     for by_peer in [false, true] {
         let mut pair = Pair::established(by_peer, Some("600"));
         let begun = pair.now;
-        pair.loses_first = true;
+        pair.loses = Some(ExchangeType::IKE_SA_INIT);
         pair.now += Duration::from_secs(if by_peer { 630 } else { 600 });
         let first = pair.current();
         pair.second();
@@ -226,7 +259,7 @@ fn one_that_is_not_answered_is_begun_again_until_the_ike_sa_is_deleted_whatever_
         assert!(!pair.daemon.sas.contains_key(&current));
         assert_eq!(pair.peer.count().0, 0);
         // The link is set up by the attempt that is under way, once first requests arrive.
-        pair.loses_first = false;
+        pair.loses = None;
         for _ in 0..60 {
             pair.second();
         }

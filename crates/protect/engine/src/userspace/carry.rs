@@ -133,6 +133,7 @@ impl Shared {
                     self.write([&Offload::default().encode(), inner]);
                 }
             }
+            Err(Refused::Dummy) => {}
             Err(Refused::NoSa) => count(&self.counters.unknown),
             Err(Refused::NotOpened(_)) => count(&self.counters.not_opened),
             Err(Refused::OtherTraffic) => count(&self.counters.of_other_traffic),

@@ -124,18 +124,16 @@ impl IkeSa {
         let verified = mixes.and_then(|mixes| {
             if mixes {
                 self.mix();
-                self.verify(&auth, auth.proof)?;
-            } else if auth.ppk.is_some() {
-                // It has mixed in another one, and says who it is without that too where it can do without.
-                let proof = auth.without_ppk.map(|proof| (DIGITAL_SIGNATURE, proof));
-                self.verify(&auth, proof)?;
-            } else {
-                self.verify(&auth, auth.proof)?;
             }
-            Ok(mixes)
+            let proof = match auth.ppk {
+                // It has mixed in another one, and says who it is without that too where it can do without.
+                Some(_) if !mixes => auth.without_ppk.map(|proof| (DIGITAL_SIGNATURE, proof)),
+                _ => auth.proof,
+            };
+            Ok((mixes, self.verify(&auth, proof)?))
         });
-        let mixes = match verified {
-            Ok(mixes) => mixes,
+        let (mixes, algorithm) = match verified {
+            Ok(verified) => verified,
             Err(failure) => {
                 self.refuse(&content.header, &[notify(NotifyType::AUTHENTICATION_FAILED, &[])]);
                 return Err(failure);
@@ -167,12 +165,12 @@ impl IkeSa {
             (Some(Ok(_)), None) | (None, _) => {}
         }
         self.answer(&content.header, payloads)?;
-        self.established(now, &auth);
+        self.established(now, &auth, algorithm);
         match made {
             None => Ok(()),
             Some(Ok(made)) => self.first_child(now, made),
             Some(Err(kind)) => {
-                self.events.push_back(Event::ChildRefused { place, kind });
+                self.refused_child(place, Requester::Peer, kind);
                 Ok(())
             }
         }
@@ -188,13 +186,16 @@ impl IkeSa {
             Some(_) => self.mixed_or_not(auth.ppk == Some(&[])),
             None => Ok(()),
         };
-        if let Err(failure) = mixed.and_then(|()| self.verify(&auth, auth.proof)) {
-            // The peer believes that all is well (RFC 7296, section 2.21.2).
-            self.state = State::Closing(failure);
-            let failed = notify(NotifyType::AUTHENTICATION_FAILED, &[]);
-            return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
-        }
-        self.established(now, &auth);
+        let algorithm = match mixed.and_then(|()| self.verify(&auth, auth.proof)) {
+            Ok(algorithm) => algorithm,
+            Err(failure) => {
+                // The peer believes that all is well (RFC 7296, section 2.21.2).
+                self.state = State::Closing(failure);
+                let failed = notify(NotifyType::AUTHENTICATION_FAILED, &[]);
+                return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
+            }
+        };
+        self.established(now, &auth, algorithm);
         self.follow_lifetime(now, message);
         let Some(place) = self.first else {
             return Ok(());
@@ -206,7 +207,7 @@ impl IkeSa {
                 Some(Failure::Refused(kind)) => kind,
                 _ => NotifyType::NO_PROPOSAL_CHOSEN,
             };
-            self.events.push_back(Event::ChildRefused { place, kind });
+            self.refused_child(place, Requester::ThisEnd, kind);
             return Ok(());
         }
         let ours = proposal::without_key_exchanges(&self.config.child_of(place).proposals);
@@ -215,17 +216,17 @@ impl IkeSa {
             None => {
                 // It chose what was not offered: nothing is sent by such an SA, and the peer learns that it is gone.
                 let kind = NotifyType::NO_PROPOSAL_CHOSEN;
-                self.events.push_back(Event::ChildRefused { place, kind });
+                self.refused_child(place, Requester::ThisEnd, kind);
                 self.delete(now, Failure::NoProposal);
                 Ok(())
             }
         }
     }
 
-    fn established(&mut self, now: Instant, auth: &Auth<'_>) {
+    /// Both ends are authenticated, the peer by a signature of this algorithm.
+    fn established(&mut self, now: Instant, auth: &Auth<'_>, algorithm: &[u8]) {
         self.deadline = None;
-        let theirs = auth.proof.and_then(|(_, proof)| parts(proof));
-        self.proofs[1] = theirs.map(|(algorithm, _)| algorithm.to_vec()).unwrap_or_default();
+        self.proofs[1] = algorithm.to_vec();
         self.proofs[0] = self.config.key.identifier().unwrap_or_default();
         if auth.is_initial {
             self.events.push_back(Event::InitialContact);
@@ -290,7 +291,8 @@ impl IkeSa {
         key.authenticate(&octets).ok_or(Failure::Cryptography)
     }
 
-    fn verify(&self, auth: &Auth<'_>, proof: Option<(u8, &[u8])>) -> Result<(), Failure> {
+    /// Verifies a proof; the algorithm of its signature.
+    fn verify<'a>(&self, auth: &Auth<'_>, proof: Option<(u8, &'a [u8])>) -> Result<&'a [u8], Failure> {
         let (kind, data) = auth
             .identity
             .ok_or(Failure::Incomplete("IKE_AUTH without an identity"))?;
@@ -323,6 +325,7 @@ impl IkeSa {
             let octets = &octets;
             self.config.trust.verify(Claim { octets, ..claim }).is_ok()
         });
+        let verified = verified.map(|()| algorithm);
         verified.map_err(|why| Failure::Authentication(if is_swapped { SWAPPED } else { why }))
     }
 }

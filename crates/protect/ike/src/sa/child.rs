@@ -315,6 +315,10 @@ impl IkeSa {
         self.children.iter_mut().find(|child| child.inbound == inbound)
     }
 
+    pub(super) fn refused_child(&mut self, place: usize, requester: Requester, kind: NotifyType) {
+        self.events.push_back(Event::ChildRefused { place, requester, kind });
+    }
+
     /// Forgets it.
     pub(super) fn child_deleted(&mut self, inbound: u32) {
         let before = self.children.len();

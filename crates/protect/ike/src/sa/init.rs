@@ -390,6 +390,10 @@ impl IkeSa {
         if init.nonce.len() < agreed.prf.shortest_nonce() {
             return Err(Failure::Incomplete(SHORT_NONCE));
         }
+        let hybrid = !agreed.additional.is_empty();
+        if hybrid && !init.has(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED) {
+            return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
+        }
         let (method, data) = init.key_exchange;
         let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
         let (answer, secret) = exchange.answer(data).map_err(|_| Failure::KeyExchange(method))?;
@@ -403,10 +407,6 @@ impl IkeSa {
         sa.deadline = Some(now + half_open);
         // The initiator has computed its digests before there was a second SPI.
         sa.peer = init.abilities(ends, [spis[0], 0]);
-        let hybrid = !agreed.additional.is_empty();
-        if hybrid && !sa.peer.intermediate {
-            return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
-        }
         let said = Said::new(spis, ends, sa.config.always_in_udp);
         let data = &answer[..];
         let mut payloads = vec![

@@ -266,7 +266,7 @@ impl IkeSa {
             // The peer has replaced it meanwhile, and does not know that this end wanted to (RFC
             // 7296, sections 2.8.1 and 2.8.2).
             _ if peers => {}
-            (Subject::New(place), _) => self.events.push_back(Event::ChildRefused { place, kind }),
+            (Subject::New(place), _) => self.refused_child(place, Requester::ThisEnd, kind),
             (Subject::Child(inbound), _) => {
                 let Some(child) = self.child(inbound).filter(|child| child.stage == Stage::Live) else {
                     return Ok(());

@@ -147,7 +147,8 @@ impl IkeSa {
         let is_for_child = |task: &Task| !matches!(task, Task::Make(Subject::Ike));
         successor.tasks = std::mem::take(&mut self.tasks);
         successor.tasks.retain(is_for_child);
-        successor.closing = self.closing.take();
+        // The lifetime that is over is of this IKE_SA alone.
+        successor.closing = self.closing.take().filter(|why| *why != Failure::Expired);
         (self.rekey, self.expires) = (None, None);
         successor.advance(now);
         self.events.push_back(Event::Rekeyed(Box::new(successor)));

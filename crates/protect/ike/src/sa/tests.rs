@@ -4,13 +4,17 @@
 use std::time::Duration;
 
 use bartizan_wire::ike::{
-    Body, ExchangeType, Flags, KeyExchangeMethod, NotifyType, Payload, PayloadType, Proposal, TrafficSelector,
-    Transform,
+    Body, ExchangeType, Flags, Header, KeyExchangeMethod, Message, NotifyType, Payload, PayloadType, Proposal,
+    TrafficSelector, Transform,
 };
 use proptest::prelude::*;
+use rustls_pki_types::alg_id;
 
 use super::IkeSa;
-use crate::link::{Algorithm, Authority, HYBRID, Link, config, esp, proposal};
+use crate::config::Ppk;
+use crate::credential::identifier;
+use crate::event::Event;
+use crate::link::{Algorithm, Authority, DELAY, HYBRID, Link, config, esp, proposal};
 
 /// Content of a payload.
 #[derive(Debug, Clone)]
@@ -288,6 +292,67 @@ fn a_proven_response_with_a_critical_payload_that_is_unknown_ends_the_ike_sa() {
         assert_eq!(victim.is_closed(), critical);
         assert_eq!(victim.is_established(), !critical);
     }
+}
+
+/// It was that of AUTH, which an initiator with another pre-shared key makes and this end does not
+/// verify.
+#[test]
+fn the_signature_that_is_reported_is_the_one_that_was_verified() {
+    let authority = Authority::new(Algorithm::Ed25519);
+    let [mut one, mut other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let ppk = |identity: &str| Ppk {
+        identity: identity.into(),
+        secret: vec![1; 32].into(),
+        required: false,
+        early: false,
+    };
+    (one.ppk, other.ppk) = (Some(ppk("theirs")), Some(ppk("ours")));
+    let mut link = Link::new(one, other, 44);
+    link.run(Duration::from_secs(1), &mut |_, datagram| {
+        let exchange = Header::read(datagram).expect("a header").exchange;
+        let copies = usize::from(exchange != ExchangeType::IKE_AUTH);
+        vec![(DELAY, datagram.to_vec()); copies]
+    });
+    let now = link.now;
+    let Link {
+        initiator: hostile,
+        responder: Some(victim),
+        ..
+    } = &mut link
+    else {
+        unreachable!("both have keys");
+    };
+    let asked = hostile.outgoing.as_ref().expect("IKE_AUTH");
+    let [datagram] = &asked.datagrams[..] else {
+        unreachable!("it is short");
+    };
+    let header = hostile.header(ExchangeType::IKE_AUTH, 0, asked.message_id);
+    let protection = victim.security.as_ref().map(|security| &security.protection);
+    let part = protection.and_then(|protection| protection.open(PayloadType::ENCRYPTED, datagram));
+    let part = part.expect("opened");
+    let mut message = Message::read(part.first, &part.content).expect("a message");
+    let claimed = identifier(&alg_id::ML_DSA_65).expect("an identifier");
+    let claimed = [&[claimed.len() as u8], &claimed[..], &[0; 64]].concat();
+    let mut verified = None;
+    for payload in &mut message.payloads {
+        match &mut payload.body {
+            Body::Authentication { data, .. } => *data = &claimed,
+            Body::Notify { kind, data, .. } if *kind == NotifyType::NO_PPK_AUTH => {
+                let (length, rest) = data.split_first().expect("a proof");
+                verified = Some(rest[..usize::from(*length)].to_vec());
+            }
+            _ => {}
+        }
+    }
+    let (_, datagrams) = hostile.seal(header, message.payloads).expect("sealed");
+    for datagram in datagrams {
+        victim.receive(now, &datagram);
+    }
+    let reported = std::iter::from_fn(|| victim.poll_event()).find_map(|event| match event {
+        Event::Established { proofs, .. } => Some(proofs[1].clone()),
+        _ => None,
+    });
+    assert!(verified.is_some() && reported == verified, "{reported:?}");
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Pace, Port, Report, SaId};
-use bartizan_wire::ike::{ExchangeType, Header};
+use bartizan_wire::ike::{Body, ExchangeType, Header, Message, Payload, PayloadType};
 
 use crate::link::{Algorithm, Authority, DELAY, HYBRID, config, random};
 
@@ -239,6 +239,38 @@ fn a_peer_is_admitted_at_its_pace_which_nobody_uses_up_who_does_not_receive_at_i
     assert_eq!(set_up(&mut nodes, 1), 8);
     nodes.run(Duration::from_secs(400));
     assert!((1..=5).contains(&set_up(&mut nodes, 0)));
+}
+
+/// Neither its pace nor cookies held it: a key exchange for each datagram of a forged sender.
+#[test]
+fn a_first_request_that_is_refused_behind_a_key_exchange_uses_up_the_pace_of_its_address() {
+    let mut nodes = Nodes::new(1);
+    nodes.initiate(0);
+    let (ends, transmit) = nodes.nodes[0].poll_transmit().expect("the first request");
+    let header = Header::read(&transmit.datagram).expect("a header");
+    let mut message = Message::read(header.next, &transmit.datagram[Header::LENGTH..]).expect("a message");
+    for payload in &mut message.payloads {
+        if let Body::KeyExchange { data, .. } = &mut payload.body {
+            // A point of small order (RFC 8031, section 2.3).
+            *data = &[0; 32];
+        }
+    }
+    let (_, bytes) = message.encode().expect("encoded");
+    let unusable = [&transmit.datagram[..Header::LENGTH], &bytes].concat();
+    let mut refused = 0;
+    for number in 0_u64..500 {
+        let mut datagram = unusable.clone();
+        datagram[..8].copy_from_slice(&(number + 1).to_be_bytes());
+        let mut chance = random(&mut nodes.seed);
+        nodes.nodes[1].receive(nodes.now, other_way(ends), &datagram, &mut chance);
+        let (_, answer) = nodes.nodes[1].poll_transmit().expect("an answer");
+        let answer = Message::read(PayloadType::NOTIFY, &answer.datagram[Header::LENGTH..]);
+        let is_refusal = |payload: &Payload<'_>| matches!(payload.body, Body::Notify { kind, .. } if kind.is_error());
+        refused += usize::from(answer.expect("a notification").payloads.iter().any(is_refusal));
+    }
+    // Half of the pace, then cookies, which were not returned.
+    let pace = HalfOpen::default().pace.at_once as usize;
+    assert_eq!((refused, nodes.nodes[1].count()), (pace / 2, (0, 0)));
 }
 
 #[test]

@@ -378,7 +378,7 @@ fn traffic_is_narrowed_to_what_both_want_and_refused_where_that_is_nothing() {
     link.run_well(SOON);
     for events in &link.events {
         let kind = NotifyType::TS_UNACCEPTABLE;
-        let refused = |event: &Event| matches!(event, Event::ChildRefused { place: 0, kind: of } if *of == kind);
+        let refused = |event: &Event| matches!(event, Event::ChildRefused { place: 0, kind: of, .. } if *of == kind);
         assert!(events.iter().any(refused), "{events:?}");
     }
     assert!(link.initiator.is_established());

@@ -460,6 +460,20 @@ fn an_ike_sa_that_is_not_replaced_in_time_is_deleted() {
     );
 }
 
+/// It was deleted with the one that it had replaced.
+#[test]
+fn an_ike_sa_that_is_replaced_after_its_time_is_deleted_alone() {
+    let [mut one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let (rekey, expire) = (Duration::from_secs(100), Duration::from_secs(110));
+    one.timing.ike = Some(Lifetime { rekey, expire });
+    let mut link = Link::new(one, other, 34);
+    // The request is on its way when the time is over, and no other one of this end follows.
+    link.run(Duration::from_secs(170), &mut held_back(0, Duration::from_secs(25)));
+    link.assert_settled();
+    assert_eq!(link.closed(0), Some(&Failure::Replaced));
+    assert_ne!(link.open(0).spis(), link.initiator.spis());
+}
+
 #[test]
 fn a_silent_peer_that_answers_stays_and_is_asked_as_often_as_the_timing_says() {
     let mut link = joined(&[HYBRID], 31, |_| {});

@@ -133,7 +133,7 @@ fn one_that_the_peer_does_not_have_is_refused_and_the_others_stay() {
     link.run_well(Duration::from_secs(5));
     assert_same(&link, 1);
     let refused = link.events[0].iter().find_map(|event| match event {
-        Event::ChildRefused { place, kind } => Some((*place, *kind)),
+        Event::ChildRefused { place, kind, .. } => Some((*place, *kind)),
         _ => None,
     });
     assert_eq!(refused, Some((2, NotifyType::TS_UNACCEPTABLE)));

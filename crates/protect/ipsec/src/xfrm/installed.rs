@@ -134,19 +134,7 @@ impl<A: Associations> Installed<A> {
         };
         let mut gone = self.children.remove(place);
         // The successor sends before the old SA is gone: no packet waits for an SA.
-        let of = |child: &mut Box<Child>| child.replaces == Some(inbound);
-        let waiting: Vec<_> = self
-            .children
-            .iter_mut()
-            .filter_map(|entry| entry.waits.take_if(of))
-            .collect();
-        let mut all = Ok(());
-        for child in waiting {
-            match self.path.install(&child, Direction::Out) {
-                Ok(()) => self.sends(child.inbound.0),
-                Err(error) => all = Err(error),
-            }
-        }
+        let mut all = self.send_waiting();
         let newest = self.children.iter().filter_map(|entry| entry.sends).max();
         if all.is_ok() && newest.is_some() {
             // The redundant one of two that both ends have made may be the newest: nothing is to be sent by it any more.
@@ -173,7 +161,7 @@ impl<A: Associations> Installed<A> {
     /// The kernel's error.
     pub fn keep_up(&mut self, now: Option<Instant>) -> Result<(), Error> {
         let is_over = |since: Instant, limit| now.is_none_or(|now| now.saturating_duration_since(since) >= limit);
-        let mut all = Ok(());
+        let mut all = self.send_waiting();
         for (spi, direction) in std::mem::take(&mut self.left) {
             all = self.take_out(spi, direction).and(all);
         }
@@ -202,12 +190,28 @@ impl<A: Associations> Installed<A> {
         all
     }
 
-    fn sends(&mut self, inbound: u32) {
-        let newest = self.newest();
-        let mut entries = self.children.iter_mut();
-        if let Some(entry) = entries.find(|entry| entry.inbound == inbound) {
-            entry.sends = Some(newest);
+    /// Installs the outbound SAs of those whose predecessor is deleted, now or by the next
+    /// [`keep_up`](Self::keep_up).
+    fn send_waiting(&mut self) -> Result<(), Error> {
+        let mut all = Ok(());
+        let there: Vec<u32> = self.children.iter().map(|entry| entry.inbound).collect();
+        let is_free = |child: &mut Box<Child>| !child.replaces.is_some_and(|old| there.contains(&old));
+        for entry in &mut self.children {
+            let Some(child) = entry.waits.take_if(is_free) else {
+                continue;
+            };
+            match self.path.install(&child, Direction::Out) {
+                Ok(()) => {
+                    self.sending += 1;
+                    entry.sends = Some(self.sending);
+                }
+                Err(error) => {
+                    entry.waits = Some(child);
+                    all = Err(error);
+                }
+            }
         }
+        all
     }
 
     /// The place of one more SA to send by.
@@ -359,6 +363,40 @@ mod tests {
             link.keep_up(later(9)).expect("deleted");
             assert!(link.left() == 0 && !there.borrow().iter().any(|(spi, _)| [1, 101].contains(spi)));
         }
+    }
+
+    /// Takes no SA to send by while it holds.
+    struct Full(Kernel, Refuses);
+
+    impl Associations for Full {
+        fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
+            match *self.1.borrow() && direction == Direction::Out {
+                true => Err(Error::Unsupported("a refusal")),
+                false => self.0.install(child, direction),
+            }
+        }
+
+        fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
+            self.0.remove(spi, direction)
+        }
+    }
+
+    /// The link then received and did not send until the next rekey.
+    #[test]
+    fn a_successor_that_the_kernel_refuses_to_send_by_is_installed_as_soon_as_it_takes_it() {
+        use Direction::{In, Out};
+        let (there, refuses) = (There::default(), Refuses::default());
+        let mut link = Installed::new(Full(Kernel(Rc::clone(&there)), Rc::clone(&refuses)));
+        let now = Instant::now();
+        link.made(&child(1, None, Requester::ThisEnd)).expect("installed");
+        link.made(&child(2, Some(1), Requester::Peer)).expect("installed");
+        *refuses.borrow_mut() = true;
+        assert!(link.deleted(now, 1).is_err());
+        assert!(link.keep_up(Some(now)).is_err());
+        assert_eq!(*there.borrow(), [(2, In)]);
+        *refuses.borrow_mut() = false;
+        link.keep_up(Some(now)).expect("installed");
+        assert_eq!(*there.borrow(), [(2, In), (102, Out)]);
     }
 
     #[test]

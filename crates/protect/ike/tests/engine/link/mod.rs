@@ -264,7 +264,7 @@ impl Link {
             .admit(self.ends[1], datagram, self.must_return, &mut chance, self.now)
         {
             Admission::Admitted(sa) => self.responder = Some(*sa),
-            Admission::Answered(answer) => {
+            Admission::Answered(answer) | Admission::Refused(answer) => {
                 self.answered.push(answer.clone());
                 self.under_way.push((self.now + DELAY, 0, answer));
             }

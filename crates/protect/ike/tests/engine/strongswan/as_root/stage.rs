@@ -339,7 +339,7 @@ impl Driver {
         // A first request must show that its sender receives at its address.
         match self.acceptor.admit(self.ends, message, true, &mut chance, now) {
             Admission::Admitted(sa) => self.sas.push(*sa),
-            Admission::Answered(answer) => {
+            Admission::Answered(answer) | Admission::Refused(answer) => {
                 self.sockets[0]
                     .send_to(&answer, (THEIRS, PORTS[0]))
                     .expect("it is sent");
