@@ -171,6 +171,7 @@ impl Between {
                 for why in [
                     "not-opened",
                     "not-sent",
+                    "not-written",
                     "of-other-traffic",
                     "unknown-spi",
                     "without-sa",

@@ -181,7 +181,7 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     assert!(protected.protected.len() > 20 && protected.clear.is_empty());
     let report = stage.stands("cu");
     let dropped = &report["userspace"]["dropped"];
-    for why in ["not-opened", "not-sent", "of-other-traffic", "unknown-spi"] {
+    for why in ["not-opened", "not-sent", "not-written", "of-other-traffic", "unknown-spi"] {
         assert_eq!(dropped[why], 0, "{why}: {report}");
     }
 

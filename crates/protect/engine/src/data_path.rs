@@ -47,11 +47,11 @@ impl DataPath {
         let section = Section::new()
             .with("device", userspace.device())
             .with("mtu", userspace.mtu().to_string());
-        let counts = |counts: [(&'static str, u64); 6]| {
-            let counts = counts.into_iter();
-            counts.fold(Section::new(), |all, (name, count)| all.with(name, count.to_string()))
+        let counts = |counts: &[(&'static str, u64)]| {
+            let counts = counts.iter();
+            counts.fold(Section::new(), |all, (name, count)| all.with(*name, count.to_string()))
         };
-        let section = section.with_section("dropped", counts(userspace.dropped()));
+        let section = section.with_section("dropped", counts(&userspace.dropped()));
         let (restored, last) = userspace.restored();
         let mut routing = Section::new().with("restored", restored.to_string());
         for (name, differences) in [("last", last.map(str::to_owned)), ("lost", userspace.lost())] {
@@ -60,7 +60,7 @@ impl DataPath {
             }
         }
         let section = section.with_section("routing", routing);
-        Some(section.with_section("work", counts(userspace.work())))
+        Some(section.with_section("work", counts(&userspace.work())))
     }
 
     /// Prepares the sockets of an address, of port 500 and of port 4500.

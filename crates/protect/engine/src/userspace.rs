@@ -50,6 +50,10 @@ pub(crate) struct Counters {
     pub(crate) not_opened: AtomicU64,
     /// Packets that the peer has sent by an SA that is not for them.
     pub(crate) of_other_traffic: AtomicU64,
+    /// Dummy packets of peers, which are there to be dropped (RFC 4303, section 2.6).
+    pub(crate) dummies: AtomicU64,
+    /// Packets that the device refused, of one segment or many.
+    pub(crate) not_written: AtomicU64,
     /// Packets of the device, of one segment or many; ESP packets that left; and calls by which they did.
     pub(crate) read: AtomicU64,
     pub(crate) sealed: AtomicU64,
@@ -182,7 +186,7 @@ impl Userspace {
     }
 
     /// Dropped packets, each kind by its name.
-    pub fn dropped(&self) -> [(&'static str, u64); 6] {
+    pub fn dropped(&self) -> [(&'static str, u64); 8] {
         let Counters {
             of_no_link,
             without_sa,
@@ -190,6 +194,8 @@ impl Userspace {
             unknown,
             not_opened,
             of_other_traffic,
+            dummies,
+            not_written,
             ..
         } = &self.shared.counters;
         [
@@ -199,6 +205,8 @@ impl Userspace {
             ("unknown-spi", unknown),
             ("not-opened", not_opened),
             ("of-other-traffic", of_other_traffic),
+            ("dummy", dummies),
+            ("not-written", not_written),
         ]
         .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
     }

@@ -133,7 +133,7 @@ impl Shared {
                     self.write([&Offload::default().encode(), inner]);
                 }
             }
-            Err(Refused::Dummy) => {}
+            Err(Refused::Dummy) => count(&self.counters.dummies),
             Err(Refused::NoSa) => count(&self.counters.unknown),
             Err(Refused::NotOpened(_)) => count(&self.counters.not_opened),
             Err(Refused::OtherTraffic) => count(&self.counters.of_other_traffic),
@@ -148,10 +148,10 @@ impl Shared {
     }
 
     fn write(&self, parts: [&[u8]; 2]) {
-        // A packet that the kernel refuses counts as lost on the way.
-        if self.tun.write(parts).is_ok() {
-            count(&self.counters.written);
-        }
+        count(match self.tun.write(parts) {
+            Ok(_) => &self.counters.written,
+            Err(_) => &self.counters.not_written,
+        });
     }
 }
 
