@@ -242,8 +242,12 @@ impl Link {
         }
     }
 
-    /// Its socket, to wait for frames. None if no keys are exchanged.
+    /// Its socket, to wait for frames. None if no keys are exchanged, and while none are taken: one
+    /// frame that waits would have this end look without a pause.
     pub fn socket(&self) -> Option<&FrameSocket> {
+        if self.removal.is_some() {
+            return None;
+        }
         let exchange = self.exchange.as_ref().map(|(_, socket)| socket);
         exchange.or(self.eap.as_ref().map(|port| &port.socket))
     }

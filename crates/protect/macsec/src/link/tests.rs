@@ -392,9 +392,11 @@ mod as_root {
         let (mut link, _, endpoint) = recorded(place.path(), now);
         let socket = FrameSocket::open("lo", [2, 0, 0, 0, 0, 1], ethertype::LOCAL_EXPERIMENTAL).unwrap();
         (link.exchange, link.current) = (Some((endpoint, socket)), None);
-        assert!(link.may_dial());
+        assert!(link.may_dial() && link.socket().is_some());
         // Within one turn a frame can end the keys, and the kernel refuse to remove them.
         link.removal = Some(Box::new(Removal::new(super::super::UNPROVEN, now)));
         assert!(!link.may_dial());
+        // Before, a frame that waited had the thread of all links spin for as long.
+        assert!(link.socket().is_none());
     }
 }
