@@ -658,6 +658,38 @@ impl Link {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
+    /// State of the device, which is set again where another program has changed it, such as a
+    /// wpa_supplicant whose key server wants frames without protection.
+    fn as_asked(&self) -> Result<kernel::State, Error> {
+        let asked = &self.setting.device_settings;
+        let state = self.secy.state()?;
+        let Some(difference) = state.difference(asked) else {
+            return Ok(state);
+        };
+        let (link, device) = (&self.setting.name, &self.setting.device);
+        tracing::error!(%link, %device, difference, "the MACsec device is not as the file asks: it is set again");
+        self.secy.set(asked)?;
+        let state = self.secy.state()?;
+        match state.difference(asked) {
+            None => Ok(state),
+            Some(difference) => Err(Error::DeviceTaken {
+                device: device.clone(),
+                what: format!("was changed by another program: {difference}"),
+            }),
+        }
+    }
+
+    /// Asks for other keys where one of this process is no longer in use in the kernel: another
+    /// program removed it, or its packet numbers are used up. MKA looks after its own.
+    fn look_for_keys(&mut self, state: &kernel::State, now: Instant) {
+        if self.keyer.is_agreed().is_none() && !self.seen.are_in(state) {
+            self.seen.gone();
+            self.seen
+                .trouble("a key is no longer in use in the kernel, and this program did not remove it");
+            self.rekey(true, now);
+        }
+    }
+
     /// Looks at port and device, and how many frames the key has protected.
     fn look(&mut self, now: Instant) -> Result<(), Error> {
         let port = self.setting.port()?;
@@ -666,7 +698,8 @@ impl Link {
         }
         self.port = port;
         self.take_log(now);
-        let state = self.secy.state()?;
+        let state = self.as_asked()?;
+        self.look_for_keys(&state, now);
         let (orders, trouble) = self.keyer.look(&state, now);
         match (self.keyer.is_agreed(), trouble) {
             (Some(_), Some(said)) => self.seen.trouble(&said),

@@ -411,10 +411,7 @@ fn verdict(exception: Option<&Exception>, groups: &[NamedGroup]) -> Verdict {
 
 /// The key that both directions have in common, and the channel of the peer that sends with it.
 pub(super) fn agreed(state: &State) -> Option<(Agreed, Sci)> {
-    let sends = state
-        .transmit
-        .get(&state.encoding)
-        .filter(|sa| sa.active && state.operational)?;
+    let sends = state.sends()?;
     let has_it = |channel: &&crate::kernel::ChannelState| {
         let mut associations = channel.associations.values();
         associations.any(|association| association.active && association.key == sends.key)
