@@ -29,7 +29,7 @@ use crate::boot::Boot;
 use crate::derive::Direction;
 use crate::kernel::{self, Interface, SecY};
 use crate::message::{Message, VERSION};
-use crate::mka::{Cak, KeyedBy};
+use crate::mka::{Cak, KeyedBy, Supplicant};
 use crate::schedule::{Notice, Order};
 use crate::segment::{From, Segment};
 use crate::session::{Ended, Received, Session};
@@ -151,6 +151,10 @@ impl Link {
             judged.map_err(|refused| refusal.insert(refused).detail.clone())?;
             Ok(left)
         });
+        if setting.mka.is_none() {
+            // It would go on to distribute keys that nothing ends.
+            Supplicant::end_left(&setting.directory, &setting.port);
+        }
         let (keyer, found) = Keyer::open(&setting, &secy, state.sci, left, now)?;
         let mut kept = Kept::default();
         match &found {
