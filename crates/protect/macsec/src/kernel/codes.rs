@@ -31,7 +31,7 @@ pub(super) mod device {
 }
 
 /// The family of generic netlink and its commands.
-pub(super) const FAMILY: &str = "macsec";
+pub(crate) const FAMILY: &str = "macsec";
 pub(super) const VERSION: u8 = 1;
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
