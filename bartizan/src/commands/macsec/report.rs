@@ -46,7 +46,11 @@ impl Guarded {
             Ok(GuardState::Absent) => ("absent", None, Vec::new()),
             Err(error) => ("unknown", Some(error.to_string()), Vec::new()),
         };
-        let ports = if guard == "absent" { of.ports() } else { Vec::new() };
+        let ports = match guard {
+            // Ports that could not be looked for may be there.
+            "absent" => of.ports().unwrap_or_default(),
+            _ => Vec::new(),
+        };
         Self {
             guard,
             why,

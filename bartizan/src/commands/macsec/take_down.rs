@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bartizan_macsec::Error;
 use bartizan_macsec::control::Question;
 use bartizan_macsec::kernel::{Interface, SecY, under};
 use bartizan_macsec::link::Setting;
@@ -24,6 +25,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcome, Failure> {
     let controller = host.ask(Question::End)?.is_some();
     let deadline = Instant::now() + END;
+    let mut first = None;
     for setting in &host.settings {
         // The controller removes them as it ends; without one they are what a predecessor left.
         // A device that goes while it is looked at is an error of that look alone.
@@ -33,9 +35,12 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
         if setting.mka.is_some() {
             Supplicant::end_left(&host.directory, &setting.port);
         }
-        if let Some(secy) = left(setting)? {
-            secy.remove().map_err(|error| failed(&error))?;
-        }
+        // A device that stays does not keep those of other links.
+        let removed = left(setting).and_then(|secy| secy.map_or(Ok(()), |secy| secy.remove()));
+        first = first.or(removed.err());
+    }
+    if let Some(error) = first {
+        return Err(failed(&error));
     }
     let guard = host.guard();
     if unguard {
@@ -67,12 +72,11 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
 }
 
 /// The device of a link, where it is there.
-fn left(setting: &Setting) -> Result<Option<SecY>, Failure> {
+fn left(setting: &Setting) -> Result<Option<SecY>, Error> {
     // One that was renamed is found by the device.
-    let named = Interface::find(&setting.port).map_err(|error| failed(&error.into()))?;
-    let from_device = || under(&setting.device).map_err(|error| failed(&error));
-    let Some(port) = named.map_or_else(from_device, |port| Ok(Some(port)))? else {
-        return Ok(None);
+    let port = match Interface::find(&setting.port)? {
+        None => under(&setting.device)?,
+        port => port,
     };
-    SecY::open(&setting.device, &port).map_err(|error| failed(&error))
+    port.map_or(Ok(None), |port| SecY::open(&setting.device, &port))
 }

@@ -32,6 +32,11 @@ pub(crate) struct Options<'a> {
 
 /// Brings the links up and stays until a signal comes, or `down` asks for the end.
 pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, Failure> {
+    // The guard of a controller that runs stays as its file has it.
+    let control = match control(&host.directory, &host.node) {
+        Err(failure) if failure.held => return Err(failure),
+        control => control,
+    };
     let interrupt = Interrupt::install()?;
     let systemd = Notify::from_environment();
     let guard = (!options.no_guard).then(|| host.guard());
@@ -43,7 +48,7 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
         })?;
     }
     let is_guarded = guard.is_some();
-    let outcome = after_the_guard(host, options, guard, &interrupt, &systemd);
+    let outcome = after_the_guard(host, options, guard, control, (&interrupt, &systemd));
     outcome.map_err(|failure| match is_guarded {
         true => stays(failure, &host.node, Kind::Macsec),
         false => failure,
@@ -64,8 +69,8 @@ fn after_the_guard(
     host: &MacsecHost,
     options: &Options<'_>,
     guard: Option<guard::Guard>,
-    interrupt: &Interrupt,
-    systemd: &Notify,
+    control: Result<Control, Failure>,
+    (interrupt, systemd): (&Interrupt, &Notify),
 ) -> Result<Outcome, Failure> {
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
@@ -84,7 +89,7 @@ fn after_the_guard(
     } else {
         None
     };
-    let control = control(&host.directory, &host.node)?;
+    let control = control?;
     let ledger = match options.ledger {
         Some(path) => Ledger::open(path, &host.node).map_err(Failure::new)?,
         None => Ledger::none(),
@@ -189,13 +194,28 @@ fn announce(host: &MacsecHost, links: &[Status], said: &mut Vec<(bool, bool)>, j
 mod tests {
     use super::*;
 
-    /// Before, the second `up` named the guard of the first as its own, and how to remove it.
+    /// Before, the second `up` replaced the guard of the first by that of its own file: ports that
+    /// this file lacks were open until the first had noticed.
     #[test]
-    fn a_second_controller_says_nothing_of_the_guard_of_the_first() {
+    fn a_second_controller_leaves_the_guard_of_the_first_alone() {
         let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("odu");
+        let (file, directory) = (place.path().join("fh.yaml"), place.path().join("odu"));
+        let text = "trust: { roots: ca.crt.pem }\nnodes:\n  \
+                    odu: { function: O-DU, address: 10.0.0.1, certificate: odu.crt.pem, key: odu.key.pem }\n  \
+                    oru: { function: O-RU, address: 10.0.0.2, certificate: oru.crt.pem, key: oru.key.pem }\ninterfaces:\n  \
+                    - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: btz-none0, oru: eth0 } } }\n";
+        std::fs::write(&file, text).unwrap();
+        let host = MacsecHost::meant(&file, "odu", None, Some(&directory))
+            .unwrap()
+            .unwrap();
         let first = control(&directory, "odu").unwrap();
-        let refused = stays(control(&directory, "odu").err().unwrap(), "odu", Kind::Macsec);
+        let options = Options {
+            ledger: None,
+            no_guard: false,
+            json: false,
+        };
+        // The attempt to install a guard would fail: there is no such port.
+        let refused = run(&host, &options).unwrap_err();
         assert_eq!(&refused.message, "a controller of odu runs already");
         assert!(!refused.hints().contains("guard"), "{}", refused.hints());
         drop(first);

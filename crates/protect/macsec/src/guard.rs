@@ -114,15 +114,18 @@ impl Guard {
     /// Fails if `nft` is missing or lacks the permission, no port is there, or the kernel has no
     /// hooks at devices.
     pub fn close(&self) -> Result<(), Error> {
-        let places = self.places();
-        if !matches!(self.rules_at(&places), Ok(GuardState::Installed(_))) {
-            self.install(&places)?;
-        }
+        let places = self.places()?;
+        let rules = match self.rules_at(&places) {
+            Ok(GuardState::Installed(_)) => Ok(()),
+            _ => self.install(&places),
+        };
+        // Without rules the programs hold.
         if let Err(error) = device::put(&self.node, &self.ports, &places)
             && !self.said.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(%error, "no program stands at the ports' devices: where rules of nftables are removed, or a port is renamed on Linux 6.16 or later, frames pass as they are until the rules are there again");
         }
+        rules?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (port, place) in self.ports.iter().zip(places) {
             // Interfaces that are gone do not come back under their numbers.
@@ -140,21 +143,23 @@ impl Guard {
 
     /// For each port the interfaces that are it now, with their names: the one of the file's name, and one that had it and was renamed, which is known
     /// by its number or by the MACsec device on it.
-    fn places(&self) -> Vec<BTreeSet<(u32, String)>> {
+    ///
+    /// # Errors
+    ///
+    /// The kernel's: an interface that could not be looked for is not one that is not there.
+    fn places(&self) -> Result<Vec<Place>, Error> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |port: &Port| {
             let known = seen.get(&port.name).into_iter().flatten();
-            let known = known.filter_map(|&index| Interface::numbered(index).ok().flatten());
-            let named = Interface::find(&port.name).ok().flatten();
-            let under = kernel::under(&port.device).ok().flatten();
-            let all = known.chain(named).chain(under);
-            all.map(|interface| (interface.index, interface.name)).collect()
+            let known = known.map(|&index| Interface::numbered(index));
+            let named = Interface::find(&port.name);
+            place(known.chain([named, Interface::under(&port.device, kernel::FAMILY)]))
         };
         self.ports.iter().map(of).collect()
     }
 
     /// At these interfaces, and at the file's names of those that are not there, where the kernel takes such.
-    fn install(&self, places: &[BTreeSet<(u32, String)>]) -> Result<(), Error> {
+    fn install(&self, places: &[Place]) -> Result<(), Error> {
         let there: Vec<BTreeSet<&str>> = places.iter().map(names).collect();
         let named = self.ports.iter().zip(&there).map(|(port, there)| {
             let mut names = there.clone();
@@ -199,10 +204,7 @@ impl Guard {
     ///
     /// Fails if `nft` is missing or lacks the permission.
     pub fn state(&self) -> Result<GuardState, Error> {
-        self.state_at(&self.places())
-    }
-
-    fn state_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
+        let places = &self.places()?;
         let stands = device::stands(&self.node, &self.ports, places);
         Ok(match (self.rules_at(places)?, stands) {
             (GuardState::Absent, Stands::Everywhere(_)) if places.iter().any(|place| !place.is_empty()) => {
@@ -222,7 +224,7 @@ impl Guard {
     }
 
     /// State of the nftables rules.
-    fn rules_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
+    fn rules_at(&self, places: &[Place]) -> Result<GuardState, Error> {
         let Some((here, text)) = nftables::printed(FAMILY, &self.name)? else {
             return Ok(GuardState::Absent);
         };
@@ -314,8 +316,16 @@ impl Guard {
     }
 }
 
+/// Interfaces that are a port, by number and name.
+type Place = BTreeSet<(u32, String)>;
+
+fn place(found: impl Iterator<Item = Result<Option<Interface>, Error>>) -> Result<Place, Error> {
+    let there = found.filter_map(Result::transpose);
+    there.map(|found| found.map(|one| (one.index, one.name))).collect()
+}
+
 /// Names of interfaces.
-fn names(place: &BTreeSet<(u32, String)>) -> BTreeSet<&str> {
+fn names(place: &Place) -> BTreeSet<&str> {
     place.iter().map(|(_, name)| name.as_str()).collect()
 }
 
@@ -435,6 +445,24 @@ mod tests {
         format!(
             "table netdev bartizan-macsec-odu {{\n\tcounter leaving-0 {{\n\t\tpackets 0 bytes 0\n\t}}\n{chains}}}\n"
         )
+    }
+
+    /// The program at a port was taken off, and its rules were not compared.
+    #[test]
+    fn interface_that_could_not_be_looked_for_is_not_one_that_is_gone() {
+        let found = |index| Interface {
+            index,
+            name: format!("eth{index}"),
+            ..Interface::default()
+        };
+        let there = [Ok(Some(found(2))), Ok(None), Ok(Some(found(2)))];
+        assert_eq!(
+            place(there.into_iter()).unwrap(),
+            BTreeSet::from([(2, "eth2".to_owned())])
+        );
+        let failed = std::io::Error::from_raw_os_error(nix::libc::EMFILE);
+        let unknown = [Ok(Some(found(2))), Err(Error::io("looking")(failed))];
+        assert!(place(unknown.into_iter()).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod secy;
 mod state;
 
 pub use bartizan_host::Interface;
+pub(crate) use codes::FAMILY;
 pub use link::{ethernet_address, interface, set_up, under};
 #[cfg(test)]
 pub(crate) use secy::REFUSED;

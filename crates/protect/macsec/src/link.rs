@@ -29,7 +29,7 @@ use crate::boot::Boot;
 use crate::derive::Direction;
 use crate::kernel::{self, Interface, SecY};
 use crate::message::{Message, VERSION};
-use crate::mka::{Cak, KeyedBy};
+use crate::mka::{Cak, KeyedBy, Supplicant};
 use crate::schedule::{Notice, Order};
 use crate::segment::{From, Segment};
 use crate::session::{Ended, Received, Session};
@@ -151,6 +151,10 @@ impl Link {
             judged.map_err(|refused| refusal.insert(refused).detail.clone())?;
             Ok(left)
         });
+        if setting.mka.is_none() {
+            // It would go on to distribute keys that nothing ends.
+            Supplicant::end_left(&setting.directory, &setting.port);
+        }
         let (keyer, found) = Keyer::open(&setting, &secy, state.sci, left, now)?;
         let mut kept = Kept::default();
         match &found {
@@ -242,8 +246,12 @@ impl Link {
         }
     }
 
-    /// Its socket, to wait for frames. None if no keys are exchanged.
+    /// Its socket, to wait for frames. None if no keys are exchanged, and while none are taken: one
+    /// frame that waits would have this end look without a pause.
     pub fn socket(&self) -> Option<&FrameSocket> {
+        if self.removal.is_some() {
+            return None;
+        }
         let exchange = self.exchange.as_ref().map(|(_, socket)| socket);
         exchange.or(self.eap.as_ref().map(|port| &port.socket))
     }
@@ -654,6 +662,38 @@ impl Link {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
+    /// State of the device, which is set again where another program has changed it, such as a
+    /// wpa_supplicant whose key server wants frames without protection.
+    fn as_asked(&self) -> Result<kernel::State, Error> {
+        let asked = &self.setting.device_settings;
+        let state = self.secy.state()?;
+        let Some(difference) = state.difference(asked) else {
+            return Ok(state);
+        };
+        let (link, device) = (&self.setting.name, &self.setting.device);
+        tracing::error!(%link, %device, difference, "the MACsec device is not as the file asks: it is set again");
+        self.secy.set(asked)?;
+        let state = self.secy.state()?;
+        match state.difference(asked) {
+            None => Ok(state),
+            Some(difference) => Err(Error::DeviceTaken {
+                device: device.clone(),
+                what: format!("was changed by another program: {difference}"),
+            }),
+        }
+    }
+
+    /// Asks for other keys where one of this process is no longer in use in the kernel: another
+    /// program removed it, or its packet numbers are used up. MKA looks after its own.
+    fn look_for_keys(&mut self, state: &kernel::State, now: Instant) {
+        if self.keyer.is_agreed().is_none() && !self.seen.are_in(state) {
+            self.seen.gone();
+            self.seen
+                .trouble("a key is no longer in use in the kernel, and this program did not remove it");
+            self.rekey(true, now);
+        }
+    }
+
     /// Looks at port and device, and how many frames the key has protected.
     fn look(&mut self, now: Instant) -> Result<(), Error> {
         let port = self.setting.port()?;
@@ -662,7 +702,8 @@ impl Link {
         }
         self.port = port;
         self.take_log(now);
-        let state = self.secy.state()?;
+        let state = self.as_asked()?;
+        self.look_for_keys(&state, now);
         let (orders, trouble) = self.keyer.look(&state, now);
         match (self.keyer.is_agreed(), trouble) {
             (Some(_), Some(said)) => self.seen.trouble(&said),

@@ -268,6 +268,8 @@ impl Schedule {
         sending.fresh = false;
         sending.wanted = Some(Cause::Exchange);
         let encoding = installed.encoding.filter(|an| installed.transmit.contains_key(an));
+        // The kernel may have refused the key after it.
+        encoding.and_then(|an| sending.retiring.remove(&an));
         let current = sending.current.take();
         sending.current = encoding.map(|an| match current {
             Some(current) if current.an == an && current.key == installed.transmit[&an] => current,

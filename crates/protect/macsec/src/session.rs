@@ -14,8 +14,8 @@ use crate::tls::{self, Tls};
 
 /// The name of what is spoken inside, for ALPN (RFC 7301).
 pub const PROTOCOL: &[u8] = b"bartizan-macsec/1";
-/// Time limit of a handshake: a slow machine signs for a second, and a frame that is lost costs
-/// another.
+/// Time limit of a handshake and of the peer's first message behind it: a slow machine signs for a
+/// second, and a frame that is lost costs another.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 /// Octets of plaintext that are read at once.
 const READ: usize = 4096;
@@ -63,8 +63,11 @@ pub struct Session {
     messages: Messages,
     /// Time of its beginning.
     pub began: Instant,
-    /// Returns true if its handshake ended well.
-    pub established: bool,
+    /// Its handshake ended well.
+    established: bool,
+    /// The peer has sent a message: that it acknowledges octets proves nothing, since nothing
+    /// authenticates an acknowledgement.
+    greeted: bool,
 }
 
 impl Session {
@@ -80,6 +83,7 @@ impl Session {
             messages: Messages::default(),
             began: now,
             established: false,
+            greeted: false,
         };
         session.flush()?;
         Ok(session)
@@ -93,6 +97,7 @@ impl Session {
             messages: Messages::default(),
             began: now,
             established: false,
+            greeted: false,
         }
     }
 
@@ -135,13 +140,17 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Ended`]: the peer does not answer, or its handshake takes longer than it may.
+    /// [`Ended`]: the peer does not answer, or its handshake or first message takes longer than it
+    /// may.
     pub fn poll(&mut self, now: Instant, send: &mut dyn FnMut(Vec<u8>)) -> Result<(), Ended> {
         self.stream.poll(now, send)?;
-        if !self.established && now.saturating_duration_since(self.began) >= HANDSHAKE {
-            return Err(Ended::Refused(self.tls.watch.timed_out()));
+        if self.greeted || now.saturating_duration_since(self.began) < HANDSHAKE {
+            return Ok(());
         }
-        Ok(())
+        Err(match self.established {
+            true => Broken::Silent.into(),
+            false => Ended::Refused(self.tls.watch.timed_out()),
+        })
     }
 
     /// The peer listens from now on: what it took nothing of is sent again at once.
@@ -151,7 +160,7 @@ impl Session {
 
     /// When [`Session::poll`] is to be called at the latest.
     pub fn wake(&self) -> Option<Instant> {
-        let handshake = (!self.established).then(|| self.began + HANDSHAKE);
+        let handshake = (!self.greeted).then(|| self.began + HANDSHAKE);
         self.stream.wake().into_iter().chain(handshake).min()
     }
 
@@ -200,6 +209,7 @@ impl Session {
                 Err(error) => return Err(Ended::Refused(self.tls.watch.failed(&error))),
             }
             while let Some(message) = self.messages.take()? {
+                self.greeted = true;
                 received.push(Received::Message(message));
             }
         }

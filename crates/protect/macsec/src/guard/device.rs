@@ -4,7 +4,6 @@
 //! as firewalls do when they are loaded again, removes chains on any kernel. A program stays with its interface through both, and is there while no
 //! process of ours runs.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -12,10 +11,7 @@ use bartizan_host::device_program::{self, Attached, Hook, Passing};
 use bartizan_host::{Error, PAE_GROUP_ADDRESS};
 use bartizan_registry::ethertype;
 
-use super::{Port, Side};
-
-/// An interface by number and name.
-type Place = (u32, String);
+use super::{Place, Port, Side};
 
 /// Programs at the devices of a node's ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +29,7 @@ pub(super) enum Stands {
 /// # Errors
 ///
 /// The kernel's error, and an error if it has no such programs.
-pub(super) fn put(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Result<(), Error> {
+pub(super) fn put(node: &str, ports: &[Port], places: &[Place]) -> Result<(), Error> {
     // One that could not be found again could not be removed.
     if !ports.is_empty() && !device_program::is_taken() {
         return Err(Error::Unfit {
@@ -95,7 +91,7 @@ pub(super) fn remove(node: &str) -> Result<(), Error> {
 }
 
 /// State of the programs now.
-pub(super) fn stands(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Stands {
+pub(super) fn stands(node: &str, ports: &[Port], places: &[Place]) -> Stands {
     let own = of_node(node);
     let mut all = Vec::new();
     for (port, place) in ports.iter().zip(places) {
@@ -180,6 +176,8 @@ impl Side {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use bartizan_deployment::Unencrypted;
 
     use super::*;

@@ -27,12 +27,12 @@ impl Guard {
         let deadline = Instant::now() + patience;
         let changes = InterfaceChanges::subscribe();
         loop {
-            let places = self.places();
+            let places = self.places()?;
             let are_there = !places.iter().any(BTreeSet::is_empty);
             let open = self.close().and_then(|()| self.unguarded());
             let left = deadline.saturating_duration_since(Instant::now());
             // A port that came while the rules were made is in none of them.
-            if open.is_ok() && !left.is_zero() && self.places() != places {
+            if open.is_ok() && !left.is_zero() && self.places()? != places {
                 continue;
             }
             let closed = matches!(&open, Ok(open) if open.is_empty());
@@ -48,23 +48,27 @@ impl Guard {
     }
 
     /// Names of the ports, each with true if its interface is there.
-    #[must_use]
-    pub fn ports(&self) -> Vec<(String, bool)> {
-        let ports = self.ports.iter().zip(self.places());
-        ports
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn ports(&self) -> Result<Vec<(String, bool)>, Error> {
+        let places = self.places()?;
+        let ports = self.ports.iter().zip(places);
+        Ok(ports
             .map(|(port, place)| (port.name.clone(), !place.is_empty()))
-            .collect()
+            .collect())
     }
 
     /// Ports that are not there and whose names no rule has: frames would pass them when they come.
     ///
     /// # Errors
     ///
-    /// The error of `nft` that is missing or may not.
+    /// The error of `nft` that is missing or may not, and the kernel's.
     pub fn unguarded(&self) -> Result<Vec<String>, Error> {
         let printed = nftables::printed(FAMILY, &self.name)?;
         let text = printed.map(|(_, text)| text).unwrap_or_default();
-        let places = self.places();
+        let places = self.places()?;
         let ports = self.ports.iter().enumerate().zip(places);
         let gone = ports.filter(|(_, place)| place.is_empty()).map(|(port, _)| port);
         let open = gone.filter(|(number, port)| !stands_at(&text, *number, &port.name));

@@ -31,7 +31,7 @@ pub(super) mod device {
 }
 
 /// The family of generic netlink and its commands.
-pub(super) const FAMILY: &str = "macsec";
+pub(crate) const FAMILY: &str = "macsec";
 pub(super) const VERSION: u8 = 1;
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
@@ -65,9 +65,12 @@ pub(super) mod secy {
     pub(in crate::kernel) const ENCODING_SA: u16 = 2;
     pub(in crate::kernel) const WINDOW: u16 = 3;
     pub(in crate::kernel) const CIPHER_SUITE: u16 = 4;
+    pub(in crate::kernel) const PROTECT: u16 = 6;
     pub(in crate::kernel) const REPLAY: u16 = 7;
     pub(in crate::kernel) const OPERATIONAL: u16 = 8;
+    pub(in crate::kernel) const VALIDATION: u16 = 9;
     pub(in crate::kernel) const ENCRYPT: u16 = 10;
+    pub(in crate::kernel) const SEND_SCI: u16 = 11;
 }
 
 /// Attributes of a receive channel.

@@ -46,6 +46,25 @@ pub struct Settings {
     pub replay: Replay,
 }
 
+impl Settings {
+    /// Those of a device that can be changed.
+    fn write(&self, data: Request) -> Request {
+        let flag = |on: bool| [u8::from(on)];
+        let encrypts = self.confidentiality == Confidentiality::Encrypted;
+        let data = data
+            .attribute(device::PROTECT, &flag(true))
+            .attribute(device::ENCRYPT, &flag(encrypts))
+            .attribute(device::SEND_SCI, &flag(true))
+            .attribute(device::VALIDATION, &[device::STRICT]);
+        match self.replay {
+            Replay::Window(window) => data
+                .attribute(device::WINDOW, &window.to_ne_bytes())
+                .attribute(device::REPLAY_PROTECT, &flag(true)),
+            Replay::Unprotected => data.attribute(device::REPLAY_PROTECT, &flag(false)),
+        }
+    }
+}
+
 /// A MACsec device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecY {
@@ -71,7 +90,6 @@ impl SecY {
     ///
     /// [`Error::NoMacsec`], [`Error::NotPermitted`]; [`Error::DeviceTaken`] where an interface has the name.
     pub fn create(name: &str, port: &Interface, settings: &Settings) -> Result<Self, Error> {
-        let flag = |on: bool| [u8::from(on)];
         let request = Request::new(Family::Route, NEW_LINK, &link::header(0, 0, 0))
             .attribute(NAME, &link::terminated(name))
             .attribute(PARENT, &port.index.to_ne_bytes())
@@ -79,20 +97,8 @@ impl SecY {
                 info.attribute(INFO_KIND, FAMILY.as_bytes()).nested(INFO_DATA, |data| {
                     let data = data
                         .attribute(device::PORT, &SCI_PORT.to_be_bytes())
-                        .attribute(device::CIPHER_SUITE, &settings.suite.id.to_ne_bytes())
-                        .attribute(device::PROTECT, &flag(true))
-                        .attribute(
-                            device::ENCRYPT,
-                            &flag(settings.confidentiality == Confidentiality::Encrypted),
-                        )
-                        .attribute(device::SEND_SCI, &flag(true))
-                        .attribute(device::VALIDATION, &[device::STRICT]);
-                    match settings.replay {
-                        Replay::Window(window) => data
-                            .attribute(device::WINDOW, &window.to_ne_bytes())
-                            .attribute(device::REPLAY_PROTECT, &flag(true)),
-                        Replay::Unprotected => data.attribute(device::REPLAY_PROTECT, &flag(false)),
-                    }
+                        .attribute(device::CIPHER_SUITE, &settings.suite.id.to_ne_bytes());
+                    settings.write(data)
                 })
             });
         let action = format!("making the MACsec device {name} on {}", port.name);
@@ -107,6 +113,24 @@ impl SecY {
                 _ => Error::kernel(action)(refused),
             }),
         }
+    }
+
+    /// Sets what can be set at a device that is there: all but the cipher suite. Its keys stay.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's error.
+    pub fn set(&self, settings: &Settings) -> Result<(), Error> {
+        let done = self.change(|data| settings.write(data));
+        done.map_err(self.failed("changing its settings".to_owned()))
+    }
+
+    fn change(&self, write: impl FnOnce(Request) -> Request) -> Result<(), Refused> {
+        let request = Request::new(Family::Route, NEW_LINK, &link::header(self.interface.index, 0, 0));
+        let request = request.nested(LINK_INFO, |info| {
+            info.attribute(INFO_KIND, FAMILY.as_bytes()).nested(INFO_DATA, write)
+        });
+        request.order(0)
     }
 
     /// One of a kernel that is not asked.
@@ -290,14 +314,7 @@ impl SecY {
     ///
     /// The kernel's error.
     pub fn transmit_with(&self, an: An) -> Result<(), Error> {
-        let request = Request::new(Family::Route, NEW_LINK, &link::header(self.interface.index, 0, 0)).nested(
-            LINK_INFO,
-            |info| {
-                info.attribute(INFO_KIND, FAMILY.as_bytes())
-                    .nested(INFO_DATA, |data| data.attribute(device::ENCODING_SA, &[an.number()]))
-            },
-        );
-        let done = request.order(0);
+        let done = self.change(|data| data.attribute(device::ENCODING_SA, &[an.number()]));
         done.map_err(self.failed(format!("transmitting with the key {an}")))
     }
 

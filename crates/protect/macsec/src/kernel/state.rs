@@ -6,7 +6,7 @@ use bartizan_host::Interface;
 use bartizan_host::netlink::{Attributes, Request, attribute as find, attributes};
 use bartizan_registry::{MacsecSuite, macsec_suite};
 
-use super::codes::{Command, VERSION, association, attribute, channel, secy, statistics};
+use super::codes::{Command, VERSION, association, attribute, channel, device, secy, statistics};
 use super::secy::{Confidentiality, Replay, Settings};
 use crate::{An, Error, KeyId, Sci};
 
@@ -22,6 +22,12 @@ pub struct State {
     pub encoding: An,
     /// Its cipher suite; none where the registry does not know it.
     pub suite: Option<&'static MacsecSuite>,
+    /// True if it sends no frame without a SecTAG.
+    pub protects: bool,
+    /// True if it drops what cannot be validated: otherwise any host on the wire sends to it.
+    pub is_strict: bool,
+    /// True if its frames name their channel.
+    pub sends_sci: bool,
     /// Encryption of frames.
     pub confidentiality: Confidentiality,
     /// Treatment of replayed frames.
@@ -107,6 +113,12 @@ impl State {
         let shape = |suite: &MacsecSuite| (suite.key, suite.packet_number_bits);
         if self.suite.map(shape) != Some(shape(settings.suite)) {
             Some("its cipher suite")
+        } else if !self.protects {
+            Some("whether it protects frames")
+        } else if !self.is_strict {
+            Some("whether it drops what it cannot validate")
+        } else if !self.sends_sci {
+            Some("whether its frames name their channel")
         } else if self.confidentiality != settings.confidentiality {
             Some("whether it encrypts")
         } else if self.replay != settings.replay {
@@ -114,6 +126,19 @@ impl State {
         } else {
             None
         }
+    }
+
+    /// The association that it sends with, where it can.
+    #[must_use]
+    pub fn sends(&self) -> Option<&SaState> {
+        let sends = self.transmit.get(&self.encoding);
+        sends.filter(|sa| sa.active && self.operational)
+    }
+
+    /// True if it sends nothing that is not encrypted.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.protects && self.confidentiality == Confidentiality::Encrypted
     }
 
     /// The channel of this identifier.
@@ -151,6 +176,9 @@ fn read(all: &[u8]) -> Option<State> {
         sci: sci(find(of_secy, secy::SCI)?)?,
         encoding: an(find(of_secy, secy::ENCODING_SA)?)?,
         suite: macsec_suite(number(find(of_secy, secy::CIPHER_SUITE)?)),
+        protects: flag(secy::PROTECT),
+        is_strict: number(find(of_secy, secy::VALIDATION)?) == u64::from(device::STRICT),
+        sends_sci: flag(secy::SEND_SCI),
         confidentiality: match flag(secy::ENCRYPT) {
             true => Confidentiality::Encrypted,
             false => Confidentiality::IntegrityOnly,

@@ -51,7 +51,6 @@ pub(super) struct ByEap {
     pub(super) supplicant: Supplicant,
     /// Its credentials and the authenticator that it accepts.
     with: EapPeer,
-    /// The authenticator's last choice, if this process saw it.
     /// The channel of the peer that has the key in use.
     peer: Option<Sci>,
 }
@@ -117,9 +116,13 @@ impl Keyer {
         )?;
         keep_addresses(&setting.device);
         let has_keys = secy.state()?.has_keys();
-        let (mut adopted, mut found) = (None, None);
-        if let Some((ckn, age)) = supplicant.adopt() {
+        let mut adopted = None;
+        let found = if let Some((ckn, age)) = supplicant.adopt() {
             let left = left.and_then(|left| left.names(ckn.iter().map(ToString::to_string)));
+            let left = match ckn.is_none() == with.is_some() {
+                true => left,
+                false => Err("the wpa_supplicant that agreed on them has its CAK from elsewhere".to_owned()),
+            };
             match &left {
                 Ok(left) => {
                     let since = now.checked_sub(age).unwrap_or(now);
@@ -127,10 +130,12 @@ impl Keyer {
                 }
                 Err(_) => supplicant.stop(),
             }
-            found = Some(left);
-        } else if has_keys {
-            found = Some(Err("the wpa_supplicant that agreed on them is gone".to_owned()));
-        }
+            Some(left)
+        } else {
+            // One of a device that was made anew since.
+            supplicant.stop();
+            has_keys.then(|| Err("the wpa_supplicant that agreed on them is gone".to_owned()))
+        };
         if adopted.is_none() {
             secy.flush()?;
         }
@@ -411,10 +416,7 @@ fn verdict(exception: Option<&Exception>, groups: &[NamedGroup]) -> Verdict {
 
 /// The key that both directions have in common, and the channel of the peer that sends with it.
 pub(super) fn agreed(state: &State) -> Option<(Agreed, Sci)> {
-    let sends = state
-        .transmit
-        .get(&state.encoding)
-        .filter(|sa| sa.active && state.operational)?;
+    let sends = state.sends()?;
     let has_it = |channel: &&crate::kernel::ChannelState| {
         let mut associations = channel.associations.values();
         associations.any(|association| association.active && association.key == sends.key)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Setting;
 use super::keyer::{Keyer, agreed};
 use crate::Sci;
-use crate::kernel::{Confidentiality, Counters, SecY, State};
+use crate::kernel::{Confidentiality, Counters, SaState, SecY, State};
 use crate::schedule::Notice;
 
 /// State of a link.
@@ -135,17 +135,13 @@ impl Status {
         let absent = || crate::Error::NoInterface(setting.device.clone());
         let secy = SecY::open(&setting.device, &port)?.ok_or_else(absent)?;
         let state = secy.state()?;
-        let association = |an: crate::An, sa: &crate::kernel::SaState| Association {
+        let association = |an: crate::An, sa: &SaState| Association {
             an: an.number(),
             key_id: sa.key.to_string(),
             generation: None,
             age_s: None,
         };
-        let sends = state
-            .transmit
-            .get(&state.encoding)
-            .filter(|sa| sa.active && state.operational);
-        let sends = sends.map(|sa| association(state.encoding, sa));
+        let sends = state.sends().map(|sa| association(state.encoding, sa));
         let receives = match agreed(&state) {
             Some((agreed, _)) => sends.clone().filter(|sends| sends.key_id == agreed.key.to_string()),
             None => {
@@ -153,9 +149,12 @@ impl Status {
                 installed.find(|(_, sa)| sa.active).map(|(&an, sa)| association(an, sa))
             }
         };
+        let difference = state.difference(&setting.device_settings);
         Ok(Self {
             mtu: secy.interface().mtu,
-            up: sends.is_some() && receives.is_some(),
+            up: sends.is_some() && receives.is_some() && difference.is_none(),
+            encrypted: state.encrypts(),
+            trouble: difference.map(|difference| format!("the device is not as the file asks: {difference}")),
             sends,
             receives,
             counters: Some(state.counters),
@@ -188,7 +187,7 @@ impl Status {
             device: setting.device.clone(),
             keying: keying(setting),
             suite: setting.device_settings.suite.name.to_owned(),
-            encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
+            encrypted: encrypted(setting),
             ..Self::default()
         }
     }
@@ -239,6 +238,20 @@ impl Seen {
     /// No key is in both directions any more.
     pub(super) fn gone(&mut self) {
         (self.sends, self.receives) = (None, None);
+    }
+
+    /// Holds where the kernel uses the keys of both directions.
+    pub(super) fn are_in(&self, state: &State) -> bool {
+        type Used = Option<(Association, Instant)>;
+        fn is_among<'a>(used: &Used, mut all: impl Iterator<Item = (&'a crate::An, &'a SaState)>) -> bool {
+            let is = |used: &Association, (an, sa): (&crate::An, &SaState)| {
+                sa.active && used.an == an.number() && used.key_id == sa.key.to_string()
+            };
+            used.as_ref().is_none_or(|(used, _)| all.any(|one| is(used, one)))
+        }
+        let sends = state.sends().map(|sa| (&state.encoding, sa));
+        let received = state.channels.iter().flat_map(|channel| &channel.associations);
+        is_among(&self.sends, sends.into_iter()) && is_among(&self.receives, received)
     }
 
     pub(super) fn well(&mut self) {
@@ -387,11 +400,16 @@ impl Seen {
             exchanges: self.exchanges,
             keys: self.keys,
             outlived: self.outlived,
+            encrypted: state.map_or(encrypted(setting), State::encrypts),
             counters: state.map(|state| state.counters),
             trouble: self.trouble.clone(),
             ..Status::of(setting)
         }
     }
+}
+
+fn encrypted(setting: &Setting) -> bool {
+    setting.device_settings.confidentiality == Confidentiality::Encrypted
 }
 
 fn keying(setting: &Setting) -> String {

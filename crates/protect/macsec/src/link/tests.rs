@@ -19,8 +19,10 @@ use super::{EapEnd, GONE, LOOK, Link, Setting, endpoint};
 use crate::boot::Boot;
 use crate::derive::Direction;
 use crate::kernel::REFUSED;
+use crate::message::Message;
 use crate::segment::Segment;
 use crate::session::{Ended, Received, Session};
+use crate::stream::Broken;
 
 const MTU: u32 = 1500;
 
@@ -130,6 +132,43 @@ fn unit_of_another_port_is_refused_whatever_the_keying_and_whichever_end_begins(
             );
         }
     }
+}
+
+/// The initiator dials no more while an exchange is under way: one without an end kept it from
+/// every further one, and acknowledgements can be forged.
+#[test]
+fn exchange_whose_peer_acknowledges_all_and_says_nothing_ends() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let at = |node| end(place.path(), node, ["oru1", "oru2"], "initiator: odu");
+    let (ours, peer) = (at("odu"), at("oru1"));
+    let now = Instant::now();
+    let mut client = Session::begin(ours.0.connect(&ours.1).unwrap(), 7, MTU, now).unwrap();
+    let mut server = Session::accept(peer.0.accept(&peer.1).unwrap(), 7, MTU, now);
+    let carry = |from: &mut Session, to: &mut Session, binding| {
+        let (mut frames, mut established) = (Vec::new(), false);
+        from.poll(now, &mut |frame| frames.push(frame)).unwrap();
+        for frame in frames {
+            let received = to.receive(&Segment::read(&frame).unwrap(), binding, now).unwrap();
+            established |= matches!(received[..], [Received::Established(..)]);
+        }
+        established
+    };
+    while !carry(&mut server, &mut client, &ours.0.binding) {
+        carry(&mut client, &mut server, &peer.0.binding);
+    }
+    // The server answers TLS and acknowledges, and its greeting does not come.
+    client.send(&Message::Alive).unwrap();
+    while carry(&mut client, &mut server, &peer.0.binding) {}
+    carry(&mut server, &mut client, &ours.0.binding);
+    let at = client.wake().expect("it has a time limit");
+    assert!(client.poll(at - LOOK, &mut |_| ()).is_ok());
+    let ended = client.poll(at, &mut |_| ()).unwrap_err();
+    assert!(matches!(ended, Ended::Broken(Broken::Silent)), "{ended}");
+    // That of a peer that has spoken has none but that of the stream.
+    server.send(&Message::Alive).unwrap();
+    carry(&mut server, &mut client, &ours.0.binding);
+    assert!(client.poll(at, &mut |_| ()).is_ok());
 }
 
 #[test]
@@ -353,9 +392,11 @@ mod as_root {
         let (mut link, _, endpoint) = recorded(place.path(), now);
         let socket = FrameSocket::open("lo", [2, 0, 0, 0, 0, 1], ethertype::LOCAL_EXPERIMENTAL).unwrap();
         (link.exchange, link.current) = (Some((endpoint, socket)), None);
-        assert!(link.may_dial());
+        assert!(link.may_dial() && link.socket().is_some());
         // Within one turn a frame can end the keys, and the kernel refuse to remove them.
         link.removal = Some(Box::new(Removal::new(super::super::UNPROVEN, now)));
         assert!(!link.may_dial());
+        // Before, a frame that waited had the thread of all links spin for as long.
+        assert!(link.socket().is_none());
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -165,6 +166,9 @@ impl CakFile {
                 "its mode is {mode:04o}: others than its owner may use the key"
             )));
         }
+        if ![0, geteuid().as_raw()].contains(&known.uid()) {
+            return Err(failed(format!("user {} owns it and may use the key", known.uid())));
+        }
         let mut text = Zeroizing::new(String::with_capacity(LONGEST_FILE as usize + 1));
         let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text);
         read.map_err(|error| failed(error.to_string()))?;
@@ -218,6 +222,12 @@ mod tests {
         write(&TEXT.replace("0A0b", "0a0b0c0d"), 0o640);
         let said = file.changed().unwrap_err().to_string();
         assert!(said.contains("0640"), "{said}");
+        write(TEXT, 0o600);
+        // Another user's key: only root can make such a file.
+        if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
+            let said = file.changed().unwrap_err().to_string();
+            assert!(said.contains("user 12345 owns it"), "{said}");
+        }
         fs::remove_file(&path).unwrap();
         assert!(file.changed().is_err());
     }

@@ -291,13 +291,16 @@ impl Supplicant {
     }
 
     /// Keeps its log from growing without bound.
-    pub fn bound_log(&self) {
+    pub fn bound_log(&mut self) {
         let log = self.place("log");
         if fs::metadata(&log).is_ok_and(|known| known.len() > LONGEST_LOG)
             && let Ok(file) = File::options().write(true).open(&log)
         {
-            // It appends: what comes next stands at the beginning.
-            let _ = file.set_len(0);
+            // It appends: what comes next stands at the beginning, and is read from there also where
+            // it is more by then than was read before.
+            if file.set_len(0).is_ok() {
+                self.read = 0;
+            }
         }
     }
 
@@ -510,6 +513,13 @@ esac
         // A log that was cut.
         fs::write(&log, "1.8: eth0: CTRL-EVENT-EAP-FAILURE EAP authentication failed\n").unwrap();
         assert_eq!(supplicant.ends_of_eap(), [false, true]);
+        // One that was cut, and has grown beyond what was read of it since.
+        fs::write(&log, vec![b'\n'; LONGEST_LOG as usize + 1]).unwrap();
+        supplicant.read = 20;
+        supplicant.bound_log();
+        says("1.9: eth0: CTRL-EVENT-EAP-SUCCESS EAP authentication completed successfully\n");
+        assert_eq!(supplicant.ends_of_eap(), [false; 2]);
+        assert_eq!(supplicant.ends_of_eap(), [true, false]);
     }
 
     #[test]

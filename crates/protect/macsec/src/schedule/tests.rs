@@ -391,6 +391,34 @@ fn packets_decide_too_and_well_before_they_are_used_up() {
     );
 }
 
+/// The key before was removed at the end of its time though the kernel went on to send with it.
+#[test]
+fn key_stays_where_the_kernel_refused_the_one_after_it() {
+    let now = Instant::now();
+    let mut one = schedule(terms(HOUR), 0);
+    let secret = |octet| Secret::new(Zeroizing::new([octet; SECRET]));
+    let install = |one: &mut Schedule, generation| {
+        let orders = one.received(&Message::Installed { generation }, now).unwrap();
+        match &orders[0] {
+            Order::InstallTransmit { an, sak } => (*an, sak.id),
+            order => panic!("{order:?}"),
+        }
+    };
+    one.connected(&secret(1), sci(1), Installed::default(), now);
+    let (an, key) = install(&mut one, 0);
+    one.rekey(false, now);
+    install(&mut one, 1);
+    one.lost();
+    let there = Installed {
+        encoding: Some(an),
+        transmit: BTreeMap::from([(an, key)]),
+        receive: BTreeSet::new(),
+    };
+    one.connected(&secret(2), sci(1), there, now);
+    let orders = one.passed(None, now + MILLISECOND * 30);
+    assert!(!orders.contains(&Order::RemoveTransmit(an)), "{orders:?}");
+}
+
 #[test]
 fn key_of_another_name_and_messages_out_of_turn_end_the_connection() {
     let mut link = Link::new(terms(HOUR));

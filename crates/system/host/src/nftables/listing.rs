@@ -56,7 +56,7 @@ impl Listing {
                 }
                 Ok(Some(listing))
             }
-            Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -247,6 +247,15 @@ impl<'de> Visitor<'de> for Objects<'_> {
     }
 }
 
+/// Returns true if `nft` says that there is no such table. A loader that finds none of its libraries
+/// says the same, with another status.
+fn is_absent(error: &Error) -> bool {
+    let Error::Failed { status, tail, .. } = error else {
+        return false;
+    };
+    status.code() == Some(1) && tail.contains("No such file or directory")
+}
+
 /// Flags of the table in a listing as text, where they stand before everything else.
 fn flags(text: &str) -> Vec<String> {
     let mut lines = text.lines().skip(1).map(str::trim);
@@ -403,6 +412,20 @@ fn shown(value: Option<&Value>) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn nft_that_cannot_be_loaded_does_not_say_that_a_table_is_absent() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let failed = |code: i32, tail: &str| Error::Failed {
+            program: "nft".to_owned(),
+            status: std::process::ExitStatus::from_raw(code << 8),
+            tail: tail.to_owned(),
+        };
+        let words = "Error: No such file or directory\nlist table inet t\n";
+        assert!(is_absent(&failed(1, words)));
+        let loader = "libnftables.so.1: cannot open shared object file: No such file or directory";
+        assert!(!is_absent(&failed(127, loader)) && !is_absent(&failed(1, "Error: syntax error")));
+    }
 
     #[test]
     fn flags_of_a_table_are_not_those_of_its_sets() {

@@ -3,11 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use bartizan_host::Program;
 use bartizan_ledger::Event;
 use bartizan_macsec::control::Question;
+use bartizan_macsec::link::Status;
 
 use crate::boot::is_here;
-use crate::stage::{PORT, Stage, ip};
+use crate::stage::{DEVICE, LONG, PORT, Stage, ip};
 use crate::traffic::Load;
 
 #[test]
@@ -368,4 +370,69 @@ fn frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link() {
         status.exchanges == 2 && status.keys == 2
     });
     load.end_without_loss(100);
+}
+
+/// A device that lets anything in, or sends what it likes, passed for what the file asks for.
+#[test]
+fn device_that_another_program_changed_is_set_again_and_a_key_that_it_switched_off_is_replaced() {
+    if !is_here() {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let settings = stage.setting(0).device_settings;
+    let state = |stage: &Stage| {
+        let secy = stage.secy(0);
+        stage.hosts[0]
+            .enter(|| secy.state().expect("a state"))
+            .expect("a namespace")
+    };
+    let change = |stage: &Stage, what: &str| {
+        ip(&stage.hosts[0], &format!("link set {DEVICE} type macsec {what}\n"));
+    };
+    let changes = [
+        "validate check",
+        "protect off",
+        "encrypt off",
+        "send_sci off",
+        "replay off",
+    ];
+    for what in changes {
+        change(&stage, what);
+        let deadline = Instant::now() + LONG;
+        while let Some(difference) = state(&stage).difference(&settings) {
+            assert!(Instant::now() < deadline, "{what}: {difference}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let state = state(&stage);
+        assert!(
+            state.protects && state.is_strict && state.sends_sci,
+            "{what}: {state:?}"
+        );
+    }
+    let before = stage.status(0);
+    assert!(before.up && before.encrypted, "{before:?}");
+    // As where its packet numbers are used up.
+    let an = before.sends.as_ref().expect("a key").an;
+    let program = Program::new("ip").arguments(["macsec", "set", DEVICE, "tx", "sa", &an.to_string(), "off"]);
+    program.inside(&stage.hosts[0]).run(LONG).expect("it runs");
+    stage.until(0, "another key", |status| status.up && status.keys > before.keys);
+    let load = Load::start(&stage, 0);
+    std::thread::sleep(Duration::from_millis(300));
+    load.end_without_loss(30);
+
+    // A successor takes over none of them.
+    for what in ["validate disabled", "protect off"] {
+        stage.kill(0);
+        let device = stage.secy(0).interface().index;
+        change(&stage, what);
+        let setting = stage.setting(0);
+        let found = stage.hosts[0].enter(|| Status::found(&setting)).expect("a namespace");
+        let found = found.expect("a device");
+        assert!(!found.up && found.trouble.is_some(), "{found:?}");
+        stage.start(0);
+        stage.until_up();
+        assert_ne!(stage.secy(0).interface().index, device, "{what}");
+        assert_eq!(state(&stage).difference(&settings), None, "{what}");
+    }
 }

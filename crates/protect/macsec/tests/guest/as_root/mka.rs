@@ -374,3 +374,26 @@ fn keys_of_256_bits_are_refused_where_wpa_supplicant_has_none_and_ends_that_key_
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// A wpa_supplicant that nothing looks after went on to distribute keys that nothing ends.
+#[test]
+fn wpa_supplicant_ends_where_the_file_says_that_keys_come_from_elsewhere_now() {
+    if !is_here() {
+        return;
+    }
+    let mut stage = Stage::new(MKA);
+    stage.both_up();
+    let processes = [0, 1].map(|end| stage.status(end).mka.and_then(|mka| mka.process).expect("it runs"));
+    for end in [0, 1] {
+        stage.kill(end);
+    }
+    let file = stage.path("ran.yaml");
+    let text = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, text.replacen("keying: mka", "keying: direct", 1)).expect("a file");
+    stage.both_up();
+    for process in processes {
+        // A zombie has no command line.
+        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        assert!(words.is_empty(), "{}", String::from_utf8_lossy(&words));
+    }
+}
