@@ -218,7 +218,7 @@ fn redial<C: Carries + 'static>(
     Box::new(move || {
         let (shared, seat, carriers) = (Arc::clone(&shared), Weak::clone(&seat), carriers.clone());
         let (warm_pool, last) = (Arc::clone(&warm_pool), Arc::clone(&last));
-        handle.spawn(async move {
+        handle.spawn(contained(async move {
             let mut pause = BETWEEN;
             // One that ends as soon as it is there is not replaced at once again and again.
             let before = last
@@ -253,7 +253,7 @@ fn redial<C: Carries + 'static>(
                 }
                 sleep(pause).await;
             }
-        });
+        }));
     })
 }
 
