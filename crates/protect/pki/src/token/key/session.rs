@@ -18,8 +18,8 @@ use crate::token::{Pin, Pkcs11Uri, TokenFault};
 /// Modules of this process. None is unloaded: C_Finalize would end the sessions of every key.
 static MODULES: Mutex<BTreeMap<PathBuf, Pkcs11>> = Mutex::new(BTreeMap::new());
 
-/// Refusals of this process: the module, the token's serial number and the PIN, with the fault. None
-/// is asked for again, because tokens lock.
+/// Refusals of this process: the module, the token's serial number and the PIN, with the fault.
+/// None is asked for again, because tokens lock.
 static REFUSED: Mutex<Vec<((PathBuf, String, Option<Pin>), TokenFault)>> = Mutex::new(Vec::new());
 
 /// Directories into which distributions put modules that are named without their path.

@@ -120,7 +120,7 @@ impl Post {
         send(&stream, POST, Some(self.listener.as_fd())).await?;
         send(&stream, END, None).await?;
         tracing::info!("a successor has this sidecar's listening sockets");
-        // No time is too long: one that was given up and serves in the end would serve next to this one.
+        // No time is too long: one that was given up and serves in the end would do so next to this.
         match line(&mut stream).await? {
             word if word == SERVING.trim_end() => Ok(Successor::new(stream)),
             _ => Err(io::Error::new(
