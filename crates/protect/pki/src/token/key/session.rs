@@ -18,9 +18,11 @@ use crate::token::{Pin, Pkcs11Uri, TokenFault};
 /// Modules of this process. None is unloaded: C_Finalize would end the sessions of every key.
 static MODULES: Mutex<BTreeMap<PathBuf, Pkcs11>> = Mutex::new(BTreeMap::new());
 
-/// Refusals of this process: the module, the token's serial number and the PIN, with the fault.
-/// None is asked for again, because tokens lock.
-static REFUSED: Mutex<Vec<((PathBuf, String, Option<Pin>), TokenFault)>> = Mutex::new(Vec::new());
+/// A login: the module, the token's serial number and the PIN.
+type Attempt = (PathBuf, String, Option<Pin>);
+
+/// Logins of this process that were refused. None is tried again, because tokens lock.
+static REFUSED: Mutex<Vec<(Attempt, TokenFault)>> = Mutex::new(Vec::new());
 
 /// Directories into which distributions put modules that are named without their path.
 const DIRECTORIES: [&str; 9] = [
@@ -197,7 +199,7 @@ fn login(
     if info.user_pin_final_try() && pin.is_some() {
         return Err(named(TokenFault::LastAttempt(token())));
     }
-    let attempt = (module.path.clone(), info.serial_number().to_owned(), pin);
+    let attempt: Attempt = (module.path.clone(), info.serial_number().to_owned(), pin);
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, fault)) = refused.iter().find(|(known, _)| *known == attempt) {
         return Err(named(fault.clone()));
