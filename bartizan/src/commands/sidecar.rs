@@ -211,7 +211,7 @@ async fn serve(
         signal = wait(&mut terminate, &mut interrupt) => signal,
         successor = successor(post.as_ref(), &running) => {
             running.succeeded(successor);
-            "a successor serves"
+            SUCCEEDED
         }
         never = log_readiness(node, &running) => match never {},
         never = reload::keep(&running, (&args.file, node), watched, hangup, fetching) => match never {},
@@ -231,7 +231,13 @@ async fn serve(
             }
             tracing::info!("stopped");
         }
-        second = wait(&mut terminate, &mut interrupt) => tracing::warn!(signal = second, "stopped at once"),
+        second = async {
+            if first == SUCCEEDED {
+                let signal = wait(&mut terminate, &mut interrupt).await;
+                tracing::info!(signal, "drains already; a second signal stops it at once");
+            }
+            wait(&mut terminate, &mut interrupt).await
+        } => tracing::warn!(signal = second, "stopped at once"),
         never = notify.keep_alive(async || ()) => match never {},
     }
     if let Some(sending) = sending {
@@ -239,6 +245,9 @@ async fn serve(
     }
     Ok(Outcome::Clean)
 }
+
+/// Reason of draining that is no signal. A service manager may send the first one afterwards.
+const SUCCEEDED: &str = "a successor serves";
 
 /// Ends when a successor serves.
 async fn successor(post: Option<&Post>, running: &Running) -> Successor {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use bartizan_host::{Finished, Program};
+use bartizan_host::{Finished, Process, Program};
 use tokio::sync::watch;
 
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, get, sidecar, until};
@@ -175,6 +175,38 @@ fn a_second_signal_ends_it_at_once() {
     let finished = running.amf.process.finish(PATIENCE).expect("it ends");
     assert!(stderr(&finished).contains("stopped at once"));
     drop(client);
+}
+
+/// A manager of containers ends the one that was replaced: the request under way was cut off.
+#[test]
+fn the_first_signal_to_one_that_has_a_successor_ends_no_request() {
+    let mut stage = Stage::new();
+    let pair = Pair {
+        limits: "drain: 10m, request: 10m".to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let answers = waiting_producer(pair.ports.function);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let nrf = stage.start(&file, "nrf", pair.ports.nrf_admin);
+    let post = stage.path("amf.sock");
+    let start = || {
+        let arguments = ["--hand-over", post.to_str().expect("a path")];
+        stage.start_with(&file, "amf", pair.ports.amf_admin, &arguments)
+    };
+    let mut before = start();
+    let client = curl(&["--http2-prior-knowledge"]).argument(format!("http://{}/", pair.ports.outbound));
+    let client = client.start().expect("curl starts");
+    until("the request", || arrived(&nrf, By::Http2));
+    let _successor = start();
+    let says = |process: &mut Process, line: &str| process.wait_for_line(line, PATIENCE).expect("it says so");
+    says(&mut before.process, "a successor serves");
+    before.process.send(libc::SIGTERM);
+    says(&mut before.process, "drains already");
+    answers.send_replace(true);
+    assert_eq!(client.finish(PATIENCE).expect("curl ends").text(), "late");
+    let finished = before.process.finish(PATIENCE).expect("it ends");
+    assert_eq!(finished.status.code(), Some(0), "{}", stderr(&finished));
 }
 
 #[test]

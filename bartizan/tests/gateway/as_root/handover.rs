@@ -65,6 +65,9 @@ fn an_association_outlives_a_planned_restart_of_either_sidecar() {
                 sleep(Duration::from_millis(5));
                 former.process.ended().unwrap()
             });
+            // A peer that hears of no move keeps its connection until draining is over.
+            let said = former.process.stderr();
+            assert!(!said.contains("had not ended in time"), "{carrier}, {node}: {said}");
             speak(30_000);
             for end in &ends {
                 assert_eq!(

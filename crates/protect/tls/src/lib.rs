@@ -43,7 +43,7 @@ pub use error::Error;
 pub use identity::issue_options;
 pub use peer::{Peer, peers};
 pub use probe::{Answer, Asking, Shown, probe};
-pub use quic::{AcceptingQuic, ConnectingQuic, QuicHandshake};
+pub use quic::{AcceptingQuic, ConnectingQuic, QuicHandshake, listening_quic};
 pub use refusal::{PeerIdentity, Reason, Refused};
 pub use unlisted::{api_server, collector, unlisted_server};
 pub use watch::{Established, Watch};

@@ -47,7 +47,7 @@ pub struct ConnectingQuic {
 
 /// One inbound QUIC connection to be accepted.
 pub struct AcceptingQuic {
-    /// Its configuration: of no use for a second connection, but to answer packets of none.
+    /// Its configuration: of no use for a second connection.
     pub config: Arc<dyn QuicServerConfig>,
     /// Observer of its handshake.
     pub handshake: QuicHandshake,
@@ -129,6 +129,14 @@ impl Endpoint {
             handshake,
         }
     }
+}
+
+/// Configuration by which a listener answers packets of no connection. None begins by it, and it
+/// holds no key: it outlives certificates.
+#[must_use]
+pub fn listening_quic() -> Arc<dyn QuicServerConfig> {
+    let once = Mutex::new(None);
+    Arc::new(Server { once })
 }
 
 struct Client {

@@ -26,6 +26,8 @@ impl Association {
     /// The initiator has a new carrier: what is sent and received from here on goes over it alone.
     pub fn resume(&mut self, now: Instant) {
         let Some(token) = self.token else { return };
+        // One attempt after the other makes the peer's time no longer.
+        let ends = self.ends.unwrap_or(now + self.patience.resume);
         // One that was not answered is replaced as if it had never been.
         self.return_to_carrier(now);
         let before = self.has_carrier().then_some(Before {
@@ -53,7 +55,7 @@ impl Association {
         // The peer's system has let a connection come about.
         self.closed_ends = None;
         // For as long as there is no answer.
-        self.ends.get_or_insert(now + self.patience.resume);
+        self.ends = Some(ends);
     }
 
     /// The new carrier has failed before the peer answered on it, and the one before is still open:

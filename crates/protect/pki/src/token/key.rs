@@ -1,4 +1,4 @@
-//! A private key in a token, held by a session that is opened again where the token closed it.
+//! A private key in a token, held by a session that is opened again where a signature fails.
 
 mod generate;
 mod mechanism;
@@ -26,17 +26,8 @@ pub(crate) struct TokenKey {
     uri: Pkcs11Uri,
     pin: Option<Pin>,
     public: PublicKey,
-    state: Mutex<State>,
-}
-
-/// State of the session with the token.
-enum State {
-    Open(Open),
-    /// The token was lost; the next signature opens a session.
-    Closed,
-    /// A session was to be opened again and the token refused the PIN: it is not tried a second
-    /// time, because tokens lock.
-    Refused(TokenFault),
+    /// None after a failure: the next signature opens a session.
+    session: Mutex<Option<Open>>,
 }
 
 /// A session and a private key in it.
@@ -97,30 +88,19 @@ impl TokenKey {
     /// A signature over `message`, which has been verified: what a token gives is believed no more
     /// than what a file holds.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
-        let named = named(&self.uri);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Refused(fault) = &*state {
-            return Err(named(fault.clone()));
-        }
-        if let State::Open(open) = &*state {
-            match open.sign(self.algorithm(), message) {
-                Ok(signature) => return self.verified(message, signature),
-                Err(error) if is_lost(&error) => *state = State::Closed,
-                Err(error) => return Err(named(failed(&error))),
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*session {
+            if let Ok(signature) = open.sign(self.algorithm(), message) {
+                return self.verified(message, signature);
             }
+            // Modules name a token that was lost in ways of their own, and an operation that a
+            // failure left half done fails each one after it.
+            *session = None;
         }
-        let open = Open::of(&self.uri, self.pin.as_ref()).inspect_err(|error| {
-            if let Error::Token { fault, .. } = error
-                && matches!(fault, TokenFault::WrongPin(_) | TokenFault::PinLocked(_))
-            {
-                *state = State::Refused(fault.clone());
-            }
-        })?;
-        let signature = open
-            .sign(self.algorithm(), message)
-            .map_err(|error| named(failed(&error)))?;
-        let signature = self.verified(message, signature)?;
-        *state = State::Open(open);
+        let open = Open::of(&self.uri, self.pin.as_ref())?;
+        let signature = open.sign(self.algorithm(), message);
+        let signature = self.verified(message, signature.map_err(|error| named(&self.uri)(failed(&error)))?)?;
+        *session = Some(open);
         Ok(signature)
     }
 
@@ -141,7 +121,7 @@ impl TokenKey {
             uri: uri.clone(),
             pin: pin.cloned(),
             public,
-            state: Mutex::new(State::Open(open)),
+            session: Mutex::new(Some(open)),
         }
     }
 
@@ -197,28 +177,6 @@ impl Open {
         let signature = self.token.session.sign(&mechanism, self.key, &signed)?;
         signature::encoded(algorithm, signature)
     }
-}
-
-/// Returns true if an error is cured by a new session.
-fn is_lost(error: &CryptokiError) -> bool {
-    let CryptokiError::Pkcs11(value, _) = error else {
-        return false;
-    };
-    matches!(
-        value,
-        RvError::SessionHandleInvalid
-            | RvError::SessionClosed
-            | RvError::DeviceRemoved
-            | RvError::DeviceError
-            | RvError::TokenNotPresent
-            | RvError::TokenNotRecognized
-            | RvError::UserNotLoggedIn
-            | RvError::KeyHandleInvalid
-            | RvError::ObjectHandleInvalid
-            | RvError::CryptokiNotInitialized
-            // Error of SoftHSM where the directory of its token is gone.
-            | RvError::GeneralError
-    )
 }
 
 /// An error about the key of a URI.

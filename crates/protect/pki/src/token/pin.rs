@@ -12,7 +12,7 @@ use crate::Error;
 const LARGEST: u64 = 4096;
 
 /// A PIN, erased from memory when it goes out of scope.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Pin(Zeroizing<String>);
 
 impl Pin {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::{InterfaceKind, Path};
 use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
-use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
+use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused, listening_quic};
 use quinn::{
     ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig,
     TokioRuntime, TransportConfig, VarInt,
@@ -105,9 +105,10 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-/// Configuration of a listener for every connection; it also answers packets that belong to none.
-pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConfig {
-    let mut config = ServerConfig::with_crypto(shared.endpoint.endpoint().accept_any_quic(interface).config);
+/// Configuration of a listener, which answers packets that belong to no connection; each connection
+/// has its own keys in place of none.
+pub(crate) fn listening() -> ServerConfig {
+    let mut config = ServerConfig::with_crypto(listening_quic());
     config
         .transport_config(transport())
         .max_incoming(BACKLOG)

@@ -45,7 +45,7 @@ async fn connected(nodes: &[Running; 2], carrier: Carrier) -> (Option<Failure>, 
             Carrier::Quic => {
                 let socket = UdpSocket::bind(loopback).unwrap();
                 let address = socket.local_addr().unwrap();
-                let config = quic::listening(&server, InterfaceKind::Sbi);
+                let config = quic::listening();
                 let carriers = server.carriers.quic().unwrap();
                 let listener = quic::endpoint(&server, socket, Some(config.clone()), &carriers).unwrap();
                 let accepted = async {

@@ -113,7 +113,7 @@ impl QuicListener {
         if until(read_by_one, guard.reached(Phase::Draining)).await.is_none() {
             return;
         }
-        let config = quic::listening(&shared, self.interface);
+        let config = quic::listening();
         let opened = self.socket.local_addr().and_then(|listening_at| {
             let carriers = shared.carriers.quic()?;
             let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &carriers)?;

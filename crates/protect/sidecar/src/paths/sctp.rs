@@ -37,6 +37,7 @@ use crate::runtime::until::until;
 use crate::shared::Shared;
 use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Token, Totals};
 use bartizan_ledger::Direction;
+use bartizan_server::contained;
 use bartizan_tls::Reason;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::Handle;
@@ -187,10 +188,10 @@ pub(crate) async fn outbound<C: Carries + 'static>(
     let redial = redial(&shared, warm_pool, &seat, &carriers);
     let function = Function::Here(socket);
     let carrying = Carrying::new(account, association, seat, function, Some(redial));
-    carriers.spawn(async move {
+    carriers.spawn(contained(async move {
         carrying.carry(Some(carrier), None, guard).await;
         drop(slot);
-    });
+    }));
 }
 
 /// Waiting times of an association.
@@ -217,7 +218,7 @@ fn redial<C: Carries + 'static>(
     Box::new(move || {
         let (shared, seat, carriers) = (Arc::clone(&shared), Weak::clone(&seat), carriers.clone());
         let (warm_pool, last) = (Arc::clone(&warm_pool), Arc::clone(&last));
-        handle.spawn(async move {
+        handle.spawn(contained(async move {
             let mut pause = BETWEEN;
             // One that ends as soon as it is there is not replaced at once again and again.
             let before = last
@@ -237,6 +238,7 @@ fn redial<C: Carries + 'static>(
                                 guard,
                                 slot: None,
                                 resume: None,
+                                held: None,
                             });
                         }
                     }
@@ -251,7 +253,7 @@ fn redial<C: Carries + 'static>(
                 }
                 sleep(pause).await;
             }
-        });
+        }));
     })
 }
 
@@ -282,6 +284,7 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
                 guard,
                 slot: Some(slot),
                 resume: Some(resume),
+                held,
             }),
             // Closed without a word: the peer comes back.
             None if shared.is_one_of_two() => {}

@@ -17,8 +17,6 @@ pub(crate) struct Thread {
     _ends: oneshot::Sender<()>,
 }
 
-impl Thread {}
-
 /// Starts a thread that runs what `open` spawns there. `nicer` is added to its nice value. It
 /// inherits what the calling thread is confined to.
 ///

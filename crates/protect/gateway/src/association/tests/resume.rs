@@ -364,6 +364,25 @@ fn an_answer_on_a_new_carrier_is_waited_for_longer_than_the_carrier_but_not_for_
     }
 }
 
+/// Each attempt began the time anew, and nothing passed on the carrier before.
+#[test]
+fn an_answer_that_never_comes_ends_an_association_although_its_carrier_worked() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.nodes[0].renew_carrier(pair.now);
+        let begun = pair.now;
+        while pair.nodes[0].end().is_none() {
+            assert!(pair.now <= begun + PATIENCE.resume && pair.nodes[0].wants_carrier());
+            pair.wish();
+            for thirds in [2, 1] {
+                pair.now += thirds * PATIENCE.silence / 3;
+                pair.nodes[0].handle_timeout(pair.now);
+            }
+        }
+        assert_eq!(pair.ending(0), Ending::Silent);
+    }
+}
+
 #[test]
 fn an_abort_while_there_is_no_carrier_reaches_the_other_function_over_the_next() {
     for carriage in BOTH {

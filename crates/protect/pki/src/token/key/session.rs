@@ -18,6 +18,12 @@ use crate::token::{Pin, Pkcs11Uri, TokenFault};
 /// Modules of this process. None is unloaded: C_Finalize would end the sessions of every key.
 static MODULES: Mutex<BTreeMap<PathBuf, Pkcs11>> = Mutex::new(BTreeMap::new());
 
+/// A login: the module, the token's serial number and the PIN.
+type Attempt = (PathBuf, String, Option<Pin>);
+
+/// Logins of this process that were refused. None is tried again, because tokens lock.
+static REFUSED: Mutex<Vec<(Attempt, TokenFault)>> = Mutex::new(Vec::new());
+
 /// Directories into which distributions put modules that are named without their path.
 const DIRECTORIES: [&str; 9] = [
     "/usr/lib/pkcs11",
@@ -66,7 +72,7 @@ impl Token {
             Access::Write => module.functions.open_rw_session(slot),
         };
         let session = session.map_err(|error| named(failed(&error)))?;
-        login(&session, &info, uri, pin)?;
+        login(&session, &module, &info, uri, pin)?;
         Ok(Self {
             session,
             label: info.label().to_owned(),
@@ -163,7 +169,13 @@ fn find(module: &Pkcs11, uri: &Pkcs11Uri) -> Result<(Slot, TokenInfo), TokenFaul
 }
 
 /// Logs in, unless another session of this process has: the state is one for all of them.
-fn login(session: &Session, info: &TokenInfo, uri: &Pkcs11Uri, pin: Option<&Pin>) -> Result<(), Error> {
+fn login(
+    session: &Session,
+    module: &Module,
+    info: &TokenInfo,
+    uri: &Pkcs11Uri,
+    pin: Option<&Pin>,
+) -> Result<(), Error> {
     let named = named(uri);
     let state = session
         .get_session_info()
@@ -187,13 +199,20 @@ fn login(session: &Session, info: &TokenInfo, uri: &Pkcs11Uri, pin: Option<&Pin>
     if info.user_pin_final_try() && pin.is_some() {
         return Err(named(TokenFault::LastAttempt(token())));
     }
-    let pin = pin.map(|pin| AuthPin::from(pin.as_str()));
-    match session.login(UserType::User, pin.as_ref()) {
-        Ok(()) | Err(CryptokiError::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
-        Err(CryptokiError::Pkcs11(RvError::PinIncorrect | RvError::PinInvalid | RvError::PinLenRange, _)) => {
-            Err(named(TokenFault::WrongPin(token())))
-        }
-        Err(CryptokiError::Pkcs11(RvError::PinLocked, _)) => Err(named(TokenFault::PinLocked(token()))),
-        Err(error) => Err(named(failed(&error))),
+    let attempt: Attempt = (module.path.clone(), info.serial_number().to_owned(), pin);
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, fault)) = refused.iter().find(|(known, _)| *known == attempt) {
+        return Err(named(fault.clone()));
     }
+    let pin = attempt.2.as_ref().map(|pin| AuthPin::from(pin.as_str()));
+    let fault = match session.login(UserType::User, pin.as_ref()) {
+        Ok(()) | Err(CryptokiError::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => return Ok(()),
+        Err(CryptokiError::Pkcs11(RvError::PinIncorrect | RvError::PinInvalid | RvError::PinLenRange, _)) => {
+            TokenFault::WrongPin(token())
+        }
+        Err(CryptokiError::Pkcs11(RvError::PinLocked, _)) => TokenFault::PinLocked(token()),
+        Err(error) => return Err(named(failed(&error))),
+    };
+    refused.push((attempt, fault.clone()));
+    Err(named(fault))
 }

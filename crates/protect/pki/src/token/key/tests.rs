@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
+use cryptoki::session::UserType;
+use cryptoki::types::AuthPin;
 use zeroize::Zeroizing;
 
 use super::*;
@@ -85,11 +87,23 @@ fn library() -> Pkcs11 {
     Pkcs11::new(Path::new(MODULE)).unwrap()
 }
 
+/// Does something with the session of a key.
+fn with<T>(key: &TokenKey, what: impl FnOnce(&Open) -> Result<T, CryptokiError>) {
+    what(key.session.lock().unwrap().as_ref().expect("a session")).unwrap();
+}
+
 fn log_out(key: &TokenKey) {
-    match &*key.state.lock().unwrap() {
-        State::Open(open) => open.token.session.logout().unwrap(),
-        _ => panic!("no session"),
-    }
+    with(key, |open| open.token.session.logout());
+}
+
+/// Gives the token of the only slot with one another PIN.
+fn change_pin(old: &str, new: &str) {
+    let (functions, [old, new]) = (library(), [old, new].map(AuthPin::from));
+    let slot = functions.get_slots_with_initialized_token().unwrap()[0];
+    let session = functions.open_rw_session(slot).unwrap();
+    session.login(UserType::User, Some(&old)).unwrap();
+    session.set_pin(&old, &new).unwrap();
+    session.logout().unwrap();
 }
 
 #[test]
@@ -109,6 +123,11 @@ fn a_lost_session_is_opened_again_once() {
     signs("at first");
     log_out(&key);
     signs("after CKR_USER_NOT_LOGGED_IN");
+    with(&key, |open| {
+        let mechanism = mechanism::signing(Algorithm::EcdsaP256);
+        open.token.session.sign_init(&mechanism, open.key)
+    });
+    signs("after CKR_OPERATION_ACTIVE");
     library().finalize().unwrap();
     signs("after CKR_CRYPTOKI_NOT_INITIALIZED");
     library().finalize().unwrap();
@@ -128,9 +147,10 @@ fn a_lost_session_is_opened_again_once() {
     signs("when the token is back");
 }
 
+/// Each opening of another key of the token tried it once more.
 #[test]
-fn a_pin_that_is_refused_at_a_second_login_is_not_tried_again() {
-    if in_a_process_of_its_own("a_pin_that_is_refused_at_a_second_login_is_not_tried_again") {
+fn a_pin_that_was_refused_is_tried_for_no_key_again() {
+    if in_a_process_of_its_own("a_pin_that_was_refused_is_tried_for_no_key_again") {
         return;
     }
     initialise("1234");
@@ -143,10 +163,14 @@ fn a_pin_that_is_refused_at_a_second_login_is_not_tried_again() {
     log_out(&key);
     let wrong = TokenFault::WrongPin("ca".to_owned());
     assert_eq!(fault(key.sign(b"message")), wrong);
-    // The right one would be accepted: that it is not shows that nothing was tried.
-    std::fs::write(&file, "1234\n").unwrap();
+    // It would be accepted: that it is not shows that nothing was tried.
+    change_pin("1234", "9999");
     assert_eq!(fault(key.sign(b"message")), wrong);
-    assert!(TokenKey::open(&uri, None, key.public_key()).is_ok(), "by a new start");
+    let other = TokenKey::open(&uri, None, key.public_key());
+    assert_eq!(fault(other.map(|_| Vec::new())), wrong);
+    std::fs::write(&file, "2345\n").unwrap();
+    change_pin("9999", "2345");
+    key.sign(b"message").expect("another PIN is tried");
 }
 
 #[test]

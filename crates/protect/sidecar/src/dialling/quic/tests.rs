@@ -158,7 +158,7 @@ async fn connected(
         own_tls: false,
         address: holding_relay(listening_at, seen, go_on),
     };
-    let config = listening(&server, InterfaceKind::Sbi);
+    let config = listening();
     let carriers = server.carriers.quic().unwrap();
     let listener = endpoint(&server, socket, Some(config.clone()), &carriers).unwrap();
     let accepted = async {
@@ -196,4 +196,20 @@ fn a_peer_that_is_revoked_during_its_handshake_carries_nothing_over_quic_either(
             assert_eq!(accepted.is_none(), revoked == Some("amf"));
         });
     }
+}
+
+/// The private key of the start was kept for as long as the process.
+#[test]
+fn a_listener_keeps_no_key_that_a_reload_has_replaced() {
+    let stage = Stage::new();
+    run(async {
+        let running = stage.start("nrf").await;
+        let shared = shared(&running);
+        let carriers = shared.carriers.quic().unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let _listener = endpoint(shared, socket, Some(listening()), &carriers).unwrap();
+        let of_before = Arc::downgrade(&shared.endpoint.endpoint().credentials().reset_key());
+        running.reload(&Arc::new(stage.deployment())).await.unwrap();
+        until("the credentials of before are gone", || of_before.upgrade().is_none()).await;
+    });
 }

@@ -30,8 +30,6 @@ pub(super) const REFUSAL: u8 = b'N';
 
 /// For a successor's first line.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// From the sockets to the word that they are served: reading files and giving up rights takes a second at most.
-const START: Duration = Duration::from_secs(60);
 /// A pause where accepting fails.
 const BREATH: Duration = Duration::from_millis(50);
 /// A longer line is no greeting.
@@ -122,7 +120,8 @@ impl Post {
         send(&stream, POST, Some(self.listener.as_fd())).await?;
         send(&stream, END, None).await?;
         tracing::info!("a successor has this sidecar's listening sockets");
-        match timeout(START, line(&mut stream)).await?? {
+        // No time is too long: one that was given up and serves in the end would do so next to this.
+        match line(&mut stream).await? {
             word if word == SERVING.trim_end() => Ok(Successor::new(stream)),
             _ => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
@@ -137,4 +136,45 @@ async fn line(stream: &mut UnixStream) -> io::Result<String> {
     let mut line = String::new();
     BufReader::new(stream.take(LINE)).read_line(&mut line).await?;
     Ok(line.trim_end_matches('\n').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::{Builder, LocalOptions};
+
+    use super::*;
+    use crate::tests::stage::Stage;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// After a minute the one that ran went on, and both read the same sockets.
+    #[test]
+    fn a_successor_is_waited_for_until_it_serves_or_ends() {
+        let test = async {
+            let (stage, place) = (Stage::new(), tempfile::tempdir().unwrap());
+            let running = stage.start("nrf").await;
+            let path = place.path().join("nrf.sock");
+            let post = Post::make(&path).unwrap();
+            let comes = async || {
+                let mut successor = UnixStream::connect(&path).await.unwrap();
+                successor.write_all(b"bartizan-handover 1 nrf\n").await.unwrap();
+                while successor.read_u8().await.unwrap() != END {}
+                sleep(HOUR).await;
+                successor
+            };
+            let successors = async {
+                drop(comes().await);
+                let mut serves = comes().await;
+                serves.write_all(SERVING.as_bytes()).await.unwrap();
+                serves
+            };
+            let both = async { tokio::join!(post.handed_over(&running), successors) };
+            timeout(3 * HOUR, both).await.expect("the second serves");
+        };
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build_local(LocalOptions::default());
+        runtime.unwrap().block_on(test);
+    }
 }

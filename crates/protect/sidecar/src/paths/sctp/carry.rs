@@ -290,6 +290,7 @@ impl<C: Carrier> Carrying<C> {
             guard,
             slot,
             resume,
+            held,
         } = next;
         match resume {
             Some(resume) => {
@@ -310,7 +311,7 @@ impl<C: Carrier> Carrying<C> {
             }
         }
         self.account.carried_by(carrier.session());
-        (self.carrier, self.slot) = (Some(carrier), slot);
+        (self.carrier, self.slot, self.held) = (Some(carrier), slot, held);
         Some(guard)
     }
 

@@ -1,11 +1,13 @@
 //! Handover of carriers to associations.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bartizan_gateway::{Resume, Token};
+use tokio::sync::mpsc;
 
 use crate::life::drain::Guard;
 use crate::listening::admission::Slot;
@@ -18,6 +20,8 @@ pub(crate) struct Next<C> {
     pub(super) slot: Option<Slot>,
     /// The wish of the peer that has begun it; none where it was dialled from here.
     pub(super) resume: Option<Resume>,
+    /// Keeps the socket of its listener until the association is handed over.
+    pub(super) held: Option<mpsc::Sender<Infallible>>,
 }
 
 /// Place where an association finds its next carrier.
