@@ -46,6 +46,26 @@ mod watched;
 #[cfg(feature = "webhook")]
 pub(crate) mod webhook;
 
+/// Prints a report as JSON or as text, and says whether all is well.
+#[cfg(feature = "full")]
+fn show(
+    report: &impl serde::Serialize,
+    json: bool,
+    text: impl FnOnce() -> String,
+    well: bool,
+) -> Result<crate::Outcome, crate::Failure> {
+    let text = match json {
+        true => serde_json::to_string_pretty(report).map_err(crate::Failure::new)? + "\n",
+        false => pasted::complete(&text()),
+    };
+    crate::output::print(&text)?;
+    Ok(if well {
+        crate::Outcome::Clean
+    } else {
+        crate::Outcome::Finding
+    })
+}
+
 /// Binds an endpoint to the address of this option.
 #[cfg(feature = "full")]
 fn bind(option: &str, address: std::net::SocketAddr) -> Result<bartizan_server::Endpoint, crate::Failure> {

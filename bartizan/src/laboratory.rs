@@ -12,6 +12,7 @@ const PROGRAM: &str = "bartizan-lab";
 
 /// Arguments that the program gets as they are.
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Passed {
     /// Options of `bartizan-lab`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]

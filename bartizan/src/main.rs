@@ -77,10 +77,7 @@ enum Command {
     Algorithms(commands::algorithms::Args),
     /// Measure sidecars and the inspector, compared with others (by bartizan-lab)
     #[cfg(feature = "full")]
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan bench sidecar --quick\n  bartizan bench --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan bench sidecar --quick\n  bartizan bench --help")]
     Bench(laboratory::Passed),
     #[cfg(feature = "full")]
     Ca(commands::ca::Args),
@@ -91,10 +88,7 @@ enum Command {
     Controller(commands::controller::Args),
     /// Show sidecars on real traffic: the packets that prove it, and the cost (by bartizan-lab)
     #[cfg(feature = "full")]
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan demo\n  bartizan demo --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan demo\n  bartizan demo --help")]
     Demo(laboratory::Passed),
     #[cfg(feature = "full")]
     Doctor(commands::doctor::Args),
@@ -113,10 +107,7 @@ enum Command {
     Inspect(Box<commands::inspect::Args>),
     /// Run experiments, list them, report and compare their records (by bartizan-lab)
     #[cfg(feature = "full")]
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan lab list\n  bartizan lab run --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan lab list\n  bartizan lab run --help")]
     Lab(laboratory::Passed),
     #[cfg(feature = "full")]
     Ledger(commands::ledger::Args),

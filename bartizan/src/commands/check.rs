@@ -31,7 +31,7 @@ use self::findings::Finding;
 use self::in_effect::{Links, Nodes};
 use self::scope::{LeftOut, Scope};
 use crate::commands::accept::{self, Accepted};
-use crate::commands::deployment_file::read;
+use crate::commands::deployment_file::{self, read};
 use crate::commands::severity::Severity;
 use crate::output::stream;
 use crate::{Failure, Outcome};
@@ -145,14 +145,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let asked = (form, args.fail_on, &accepted);
         return network::run(&args.network, &deployment, file, now, asked);
     }
-    if let Some(name) = &args.node
-        && deployment.node(name).is_none()
-    {
-        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
-        return Err(
-            Failure::usage(format!("{}: no node is called `{name}`", file.display()))
-                .hint(format!("nodes are {}", known.join(", "))),
-        );
+    if let Some(name) = &args.node {
+        deployment_file::node(&deployment, file, name)?;
     }
     let mut report = report(&deployment, file, args.node.as_deref(), now);
     report.settle(&accepted);

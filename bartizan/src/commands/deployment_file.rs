@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use bartizan_deployment::Deployment;
+use bartizan_deployment::{Deployment, Node};
 
 use crate::Failure;
 
@@ -20,4 +20,13 @@ pub(crate) fn read(file: &Path) -> Result<Deployment, Failure> {
     })?;
     let base = file.parent().unwrap_or(Path::new(""));
     Deployment::parse(&text, &name, base).map_err(|error| Failure::usage(&error).with_hints(error.hint()))
+}
+
+/// The node of this name in a deployment that was read from `file`.
+pub(crate) fn node<'a>(deployment: &'a Deployment, file: &Path, name: &str) -> Result<&'a Node, Failure> {
+    deployment.node(name).ok_or_else(|| {
+        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
+        let failure = Failure::usage(format!("{}: no node is called `{name}`", file.display()));
+        failure.hint(format!("nodes are {}", known.join(", ")))
+    })
 }

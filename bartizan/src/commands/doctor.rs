@@ -20,7 +20,7 @@ use self::feature::{Feature, Inventory, Readiness};
 use self::processor::Instructions;
 use self::thing::{Examined, Presence, Thing};
 use self::tool::{Reach, Tool};
-use crate::output::print;
+use crate::commands::show;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -74,20 +74,13 @@ struct Root {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let report = examine(&args.features)?;
-    let text = if args.json {
-        serde_json::to_string_pretty(&report)
-            .map(|text| text + "\n")
-            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
-    } else {
-        match (args.features.is_empty(), args.all) {
-            (true, false) => text::summary(&report),
-            (_, all) => text::of(&report, all),
-        }
+    let text = || match (args.features.is_empty(), args.all) {
+        (true, false) => text::summary(&report),
+        (_, all) => text::of(&report, all),
     };
-    print(&text)?;
     let counts = |readiness: &&Readiness| !args.features.is_empty() || readiness.default;
     let ready = report.features.iter().filter(counts).all(|readiness| readiness.ready);
-    Ok(if ready { Outcome::Clean } else { Outcome::Finding })
+    show(&report, args.json, text, ready)
 }
 
 fn examine(asked: &[Feature]) -> Result<Report, Failure> {

@@ -21,31 +21,24 @@ const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(600);
 const HINT: &str = "is `bartizan ca serve` running there, and reachable from here?";
 
-/// The lists of a node, and the certificates that say whose they may be.
-pub(super) struct Lists {
-    url: HttpUrl,
-    file: PathBuf,
-    roots: PathBuf,
-    chains: Vec<PathBuf>,
-    /// Those of the last lookup: a confined process cannot read a replaced `/etc/resolv.conf`.
-    addresses: Vec<SocketAddr>,
+bartizan_registry::made! {
+    /// The lists of a node, and the certificates that say whose they may be.
+    pub(super) struct Lists,
+    /// Those of a node's TLS; none where it does not fetch them.
+    pub(super) of_tls(files: &Files) -> Option<Self> {
+        url: HttpUrl = files.crl_url.clone()?,
+        file: PathBuf = files.crl.clone()?,
+        roots: PathBuf = files.roots.clone(),
+        chains: Vec<PathBuf> = files.certificates.iter().map(|own| own.certificate.clone()).collect(),
+        /// Those of the last lookup: a confined process cannot read a replaced `/etc/resolv.conf`.
+        addresses: Vec<SocketAddr> = Vec::new(),
+    }
 }
 
 /// Ends with a message each wait of a thread that fetches.
 pub(super) type Wake = Sender<()>;
 
 impl Lists {
-    /// Those of a node's TLS; none where it does not fetch them.
-    pub(super) fn of_tls(files: &Files) -> Option<Self> {
-        Some(Self {
-            url: files.crl_url.clone()?,
-            file: files.crl.clone()?,
-            roots: files.roots.clone(),
-            chains: files.certificates.iter().map(|own| own.certificate.clone()).collect(),
-            addresses: Vec::new(),
-        })
-    }
-
     /// Those of a node's IKE daemon.
     #[cfg(feature = "full")]
     pub(super) fn of_ike(files: &bartizan_deployment::IpsecNode) -> Option<Self> {

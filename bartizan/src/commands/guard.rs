@@ -4,14 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_deployment::Deployment;
 use serde::Serialize;
 
 use super::ipsec::guarding::{self, Cleartext};
-use super::ipsec::print_json;
 use super::macsec::{Ports, guard_failed};
-use crate::commands::deployment_file::read;
-use crate::commands::pasted::complete;
+use crate::commands::deployment_file::{self, read};
+use crate::commands::show;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -168,24 +166,19 @@ impl Guards {
         };
         let kept = report.ipsec.as_ref().is_none_or(Cleartext::is_kept);
         let kept = kept && report.macsec.as_ref().is_none_or(Ports::is_kept);
-        if json {
-            print_json(&report)?;
-        } else {
-            let texts = [
-                report.ipsec.as_ref().map(Cleartext::text),
-                report.macsec.as_ref().map(Ports::text),
-            ];
-            for text in texts.into_iter().flatten() {
-                print(&format!("{}\n", complete(&text)))?;
-            }
-        }
-        Ok(if kept { Outcome::Clean } else { Outcome::Finding })
+        let text = || {
+            let ipsec = report.ipsec.as_ref().map(Cleartext::text);
+            let both = ipsec.into_iter().chain(report.macsec.as_ref().map(Ports::text));
+            both.map(|text| text + "\n").collect()
+        };
+        show(&report, json, text, kept)
     }
 }
 
 impl NodeArgs {
     fn guards(&self) -> Result<Guards, Failure> {
-        let (node, deployment) = (self.node.as_str(), known(&self.file, &self.node)?);
+        let (node, deployment) = (self.node.as_str(), read(&self.file)?);
+        deployment_file::node(&deployment, &self.file, node)?;
         let ipsec = deployment.ipsec_links(node).next().is_some();
         let macsec = deployment.macsec_links(node).next().is_some();
         if !ipsec && !macsec {
@@ -202,22 +195,10 @@ impl NodeArgs {
     }
 }
 
-/// The deployment of a file that has this node.
-fn known(file: &Path, node: &str) -> Result<Deployment, Failure> {
-    let deployment = read(file)?;
-    if deployment.node(node).is_none() {
-        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
-        return Err(
-            Failure::usage(format!("{}: no node is called `{node}`", file.display()))
-                .hint(format!("nodes are {}", known.join(", "))),
-        );
-    }
-    Ok(deployment)
-}
-
 /// The IPsec guard of a node of a file.
 pub(super) fn of_ipsec(file: &Path, node: &str) -> Result<bartizan_ipsec::guard::Guard, Failure> {
-    let deployment = known(file, node)?;
+    let deployment = read(file)?;
+    deployment_file::node(&deployment, file, node)?;
     if deployment.ipsec_links(node).next().is_none() {
         return Err(Failure::usage(format!("{}: {node} has no IPsec link", file.display()))
             .hint("an interface with `with: ipsec` makes one"));

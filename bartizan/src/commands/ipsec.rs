@@ -21,10 +21,9 @@ pub(crate) mod watch;
 use std::time::Duration;
 
 use bartizan_ipsec::vici;
-use serde::Serialize;
 
 use crate::Failure;
-use crate::output::print;
+use crate::commands::show;
 pub(super) use monitor::start_log;
 pub(crate) use node::NodeArgs;
 
@@ -49,10 +48,4 @@ fn failed(error: &vici::Error) -> Failure {
         vici::Error::Unknown(_) => failure.hint("strongSwan 6.1.0 or later is needed"),
         _ => failure,
     }
-}
-
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text =
-        serde_json::to_string_pretty(value).map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-    print(&(text + "\n"))
 }

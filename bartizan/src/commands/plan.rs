@@ -25,46 +25,31 @@ enum Plan {
     Fronthaul(fronthaul::Args),
     Mtu(mtu::Args),
     /// Measure what each primitive takes on this machine (by bartizan-lab)
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan plan calibrate\n  bartizan plan calibrate --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan plan calibrate\n  bartizan plan calibrate --help")]
     Calibrate(Passed),
     /// Gateways and cores that a network needs (by bartizan-lab)
     #[command(
-        disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan capacity --sites 5000 --gateways 20\n  bartizan plan capacity --help"
     )]
     Capacity(Passed),
     /// Costs of engines from records (by bartizan-lab)
     #[command(
-        disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan engines lab/experiments/sa-setup/records/*.gz\n  bartizan plan engines --help"
     )]
     Engines(Passed),
     /// Predictions compared with records (by bartizan-lab)
     #[command(
-        disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan measured lab/experiments/sa-setup-path/records/*.gz\n  bartizan plan measured --help"
     )]
     Measured(Passed),
     /// Parts of a storm in one answer (by bartizan-lab)
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan plan merge part-1.json part-2.json\n  bartizan plan merge --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan plan merge part-1.json part-2.json\n  bartizan plan merge --help")]
     Merge(Passed),
     /// Values that Groen et al. 2024 print, next to computed ones (by bartizan-lab)
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan plan published\n  bartizan plan published --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan plan published\n  bartizan plan published --help")]
     Published(Passed),
     /// Reconnection of a whole network after an outage (by bartizan-lab)
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:\n  bartizan plan storm --sites 2000 --gateways 8\n  bartizan plan storm --help"
-    )]
+    #[command(after_help = "Examples:\n  bartizan plan storm --sites 2000 --gateways 8\n  bartizan plan storm --help")]
     Storm(Passed),
 }
 

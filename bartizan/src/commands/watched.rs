@@ -40,12 +40,18 @@ impl Stamp {
     }
 }
 
-/// The files that are read again, as they stood before they were last read.
-pub(super) struct Watched {
-    files: BTreeSet<PathBuf>,
-    installed: Vec<Stamp>,
-    last: Vec<Stamp>,
-    failed: Option<Failed>,
+bartizan_registry::made! {
+    /// The files that are read again, as they stood before they were last read.
+    pub(super) struct Watched,
+    /// To be called before the files are read: what changes while they are is then seen as a
+    /// change.
+    pub(super) new(files: BTreeSet<PathBuf>) {
+        let installed = stamps(&files);
+        files: BTreeSet<PathBuf>,
+        last: Vec<Stamp> = installed.clone(),
+        installed: Vec<Stamp>,
+        failed: Option<Failed> = None,
+    }
 }
 
 /// A failed attempt: its cause may end without a change of any watched file, as a lock, a socket
@@ -57,18 +63,6 @@ struct Failed {
 }
 
 impl Watched {
-    /// To be called before the files are read: what changes while they are is then seen as a
-    /// change.
-    pub(super) fn new(files: BTreeSet<PathBuf>) -> Self {
-        let installed = stamps(&files);
-        Self {
-            last: installed.clone(),
-            installed,
-            files,
-            failed: None,
-        }
-    }
-
     /// Reason to read the files now: a change that has stood since the last look, or an attempt
     /// that failed. To be asked every [`EVERY`].
     pub(super) fn due(&mut self, now: Instant) -> Option<&'static str> {

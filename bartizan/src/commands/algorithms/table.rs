@@ -17,21 +17,16 @@ pub(super) enum Tone {
     Bad,
 }
 
-/// One cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) tone: Tone,
+bartizan_registry::made! {
+    /// One cell.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(super) struct Cell, pub(super) plain(text: impl ToString) {
+        pub(super) text: String = text.to_string(),
+        pub(super) tone: Tone = Tone::Plain,
+    }
 }
 
 impl Cell {
-    pub(super) fn plain(text: impl ToString) -> Self {
-        Self {
-            text: text.to_string(),
-            tone: Tone::Plain,
-        }
-    }
-
     /// A value, or `-` where there is none.
     pub(super) fn of(value: Option<impl ToString>) -> Self {
         Self::plain(value.map_or_else(|| "-".to_owned(), |value| value.to_string()))

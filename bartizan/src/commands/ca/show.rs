@@ -102,24 +102,19 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Succession phases of the authority's own certificates, by serial number.
-struct Phases {
-    all: BTreeMap<String, Phase>,
-    /// Those that were revoked.
-    revoked: BTreeSet<String>,
-}
-
-impl Phases {
-    fn of(register: &Register) -> Result<Self, Failure> {
+bartizan_registry::made! {
+    /// Succession phases of the authority's own certificates, by serial number.
+    struct Phases, of(register: &Register) -> Result<Self, Failure> {
         let own = register.succession().map_err(failure)?;
         let serial = |entry: &Entry| entry.serial.to_string();
         let revoked = own.iter().filter(|(entry, ..)| entry.revocation().is_some());
-        Ok(Self {
-            revoked: revoked.map(|(entry, ..)| serial(entry)).collect(),
-            all: own.iter().map(|(entry, phase, _)| (serial(entry), *phase)).collect(),
-        })
+        all: BTreeMap<String, Phase> = own.iter().map(|(entry, phase, _)| (serial(entry), *phase)).collect(),
+        /// Those that were revoked.
+        revoked: BTreeSet<String> = revoked.map(|(entry, ..)| serial(entry)).collect(),
     }
+}
 
+impl Phases {
     fn phase(&self, entry: &Entry) -> Option<Phase> {
         self.all.get(&entry.serial.to_string()).copied()
     }

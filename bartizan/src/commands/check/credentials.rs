@@ -208,11 +208,8 @@ fn no_file(path: &Path) -> Option<Finding> {
         false => "no regular file",
     };
     let cause = format!("is {what}: services append to files alone, and follow no links");
-    Some(Finding::new(
-        path.display().to_string(),
-        cause,
-        "name a file, or a name that is free",
-    ))
+    let hint = "name a file, or a name that is free";
+    Some(Finding::new(path.display().to_string(), cause, hint))
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.

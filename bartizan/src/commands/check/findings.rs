@@ -77,11 +77,8 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
                 "has no sidecar, and its links to {} are to be protected by one",
                 several(&relying)
             );
-            findings.push(Finding::new(
-                format!("nodes.{}", node.name),
-                finding,
-                "add `sidecar: { ... }` to it, or `tls: [...]` where its function has TLS of its own",
-            ));
+            let hint = "add `sidecar: { ... }` to it, or `tls: [...]` where its function has TLS of its own";
+            findings.push(Finding::new(format!("nodes.{}", node.name), finding, hint));
         }
     }
     if deployment.nodes().next().is_none() {
@@ -93,11 +90,8 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
         ));
     } else if deployment.interfaces().is_empty() {
         let hint = "add what joins the nodes: interfaces: [{ kind: SBI, between: [amf, nrf], with: sidecar }]";
-        findings.push(Finding::new(
-            "interfaces",
-            "the file names no interface: it protects nothing",
-            hint,
-        ));
+        let finding = "the file names no interface: it protects nothing";
+        findings.push(Finding::new("interfaces", finding, hint));
     }
     findings.extend(scope.ends().filter_map(|node| ipsec::of_node(scope, node)));
     #[cfg(feature = "full")]
@@ -160,11 +154,9 @@ fn interfaces_nobody_listens_for(scope: Scope<'_>) -> impl Iterator<Item = Findi
             return None;
         }
         let kind = interface.kind.name();
-        Some(Finding::new(
-            named(interface),
-            format!("no inbound listener at either end belongs to {kind}: nothing can be connected"),
-            format!("add one with `interface: {kind}` to the node that is called"),
-        ))
+        let finding = format!("no inbound listener at either end belongs to {kind}: nothing can be connected");
+        let hint = format!("add one with `interface: {kind}` to the node that is called");
+        Some(Finding::new(named(interface), finding, hint))
     })
 }
 
@@ -174,12 +166,9 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
     let field = if node.tls.is_some() { "tls" } else { "sidecar.inbound" };
     let alone = deployment.sidecar_peers(node.name.as_str()).next().is_none();
     (listens && alone).then(|| {
-        Finding::new(
-            format!("nodes.{}.{field}", node.name),
-            "no interface with a sidecar joins the node: no node may connect",
-            "add its interfaces, `with: sidecar`",
-        )
-        .with(Severity::Low)
+        let finding = "no interface with a sidecar joins the node: no node may connect";
+        let hint = "add its interfaces, `with: sidecar`";
+        Finding::new(format!("nodes.{}.{field}", node.name), finding, hint).with(Severity::Low)
     })
 }
 

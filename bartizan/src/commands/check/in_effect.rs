@@ -68,8 +68,7 @@ bartizan_registry::made! {
             .tls
             .as_ref()
             .map(|own| own.iter().map(OwnTlsInEffect::of).collect()),
-        pub(super) ipsec: Option<IpsecNodeInEffect> =
-            node.ipsec.as_ref().map(IpsecNodeInEffect::of),
+        pub(super) ipsec: Option<IpsecNodeInEffect> = node.ipsec.as_ref().map(IpsecNodeInEffect::of),
     }
 }
 
@@ -160,8 +159,7 @@ bartizan_registry::made! {
         pub(super) carrier: Option<&'static str> =
             (interface.protection == Protection::Gateway).then(|| interface.carrier.name()),
         /// Present for protection by sidecars, or by MACsec with keys from TLS.
-        pub(super) policy: Option<PolicyInEffect> =
-            by_tls.then(|| PolicyInEffect::of(&interface.policy, now)),
+        pub(super) policy: Option<PolicyInEffect> = by_tls.then(|| PolicyInEffect::of(&interface.policy, now)),
         /// Present for protection by IPsec.
         pub(super) ipsec: Option<IpsecInEffect> = interface
             .ipsec
@@ -184,12 +182,9 @@ bartizan_registry::made! {
         pub(super) profile: &'static str = policy.profile.name(),
         pub(super) post_quantum: &'static str = policy.post_quantum.name(),
         pub(super) groups: Vec<String> = in_effect.groups.iter().map(ToString::to_string).collect(),
-        pub(super) signatures: Vec<String> =
-            in_effect.signatures.iter().map(ToString::to_string).collect(),
-        pub(super) chain_signatures: Vec<String> =
-            in_effect.chain_signatures.iter().map(ToString::to_string).collect(),
-        pub(super) ciphers: Vec<&'static str> =
-            in_effect.ciphers.iter().map(|cipher| cipher.name()).collect(),
+        pub(super) signatures: Vec<String> = in_effect.signatures.iter().map(ToString::to_string).collect(),
+        pub(super) chain_signatures: Vec<String> = in_effect.chain_signatures.iter().map(ToString::to_string).collect(),
+        pub(super) ciphers: Vec<&'static str> = in_effect.ciphers.iter().map(|cipher| cipher.name()).collect(),
         pub(super) exception: Option<ExceptionInEffect> =
             exception.map(|exception| ExceptionInEffect::of(exception, now)),
         /// Seconds; none where nothing is resumed.

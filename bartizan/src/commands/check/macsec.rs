@@ -93,8 +93,7 @@ bartizan_registry::made! {
         rekey_packets: u64 = link.rekey_packets,
         keys_per_exchange: u64 = link.keys_per_exchange,
         /// Protocols that pass the ports besides MACsec, EAPOL and the key exchange.
-        unencrypted: Vec<&'static str> =
-            link.unencrypted.iter().copied().map(Unencrypted::name).collect(),
+        unencrypted: Vec<&'static str> = link.unencrypted.iter().copied().map(Unencrypted::name).collect(),
     }
 }
 

@@ -17,11 +17,8 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
         let name = node.name.as_str();
         if deployment.joining(name).is_empty() {
             let hint = "add it to `interfaces`, or remove it";
-            notes.push(Finding::new(
-                format!("nodes.{name}"),
-                "no interface joins it to another node",
-                hint,
-            ));
+            let finding = "no interface joins it to another node";
+            notes.push(Finding::new(format!("nodes.{name}"), finding, hint));
         }
         let Some(sidecar) = &node.sidecar else { continue };
         for (index, outbound) in sidecar.outbound.iter().enumerate() {
@@ -41,11 +38,9 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
             }
         }
         if let Some(admin) = sidecar.admin.filter(|admin| !admin.ip().is_loopback()) {
-            notes.push(Finding::new(
-                format!("nodes.{name}.sidecar.admin"),
-                format!("serves metrics and state in plaintext at {admin}"),
-                "loopback, or a management network, is the place for it",
-            ));
+            let finding = format!("serves metrics and state in plaintext at {admin}");
+            let hint = "loopback, or a management network, is the place for it";
+            notes.push(Finding::new(format!("nodes.{name}.sidecar.admin"), finding, hint));
         }
     }
     notes

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use bartizan_inspect::text::counted;
@@ -10,11 +10,12 @@ use bartizan_ipsec::Charon;
 use bartizan_ipsec::lint::{self, Located};
 use bartizan_ipsec::swanctl::{Settings, parse};
 use bartizan_ipsec::vici::Client;
+use glob::{MatchOptions, Pattern, glob_with};
 use serde::Serialize;
 
 use super::Form;
 use crate::commands::severity::Severity;
-use crate::output::print;
+use crate::commands::show;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -73,18 +74,11 @@ pub(super) fn run(file: &Path, vici: Option<&Path>, form: Form, least: Option<Se
         findings: findings.into_iter().map(Remark::from).collect(),
         notes: notes.into_iter().map(Remark::from).collect(),
     };
+    let well = report.findings.is_empty() || !Severity::High.reaches(least);
     match form {
-        Form::Nothing => {}
-        Form::Text => print(&report.text())?,
-        Form::Json => {
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
-            print(&(text + "\n"))?;
-        }
+        Form::Nothing => Ok(if well { Outcome::Clean } else { Outcome::Finding }),
+        form => show(&report, form == Form::Json, || report.text(), well),
     }
-    // Each lets a classical key exchange win, or cannot be loaded.
-    let finding = !report.findings.is_empty() && Severity::High.reaches(least);
-    Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
 fn ask(socket: &Path) -> Result<Charon, Failure> {
@@ -159,28 +153,20 @@ fn content(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|error| error.to_string())
 }
 
-/// The files that an `include` stands for, in the order of their names. Patterns are in the last part of a path; that none matches is
-/// no error, as strongSwan has it.
+/// The files that an `include` stands for, in the order of their names. A pattern that matches none
+/// is no error, as strongSwan has it.
 fn included(pattern: &str, from: &Path) -> Result<Vec<(String, String)>, String> {
-    let path = from.parent().unwrap_or(Path::new("")).join(pattern);
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-        return Err(format!("`{pattern}` names no file"));
-    };
-    if directory.to_string_lossy().contains(['*', '?', '[']) || name.contains('[') {
-        return Err(format!(
-            "`include {pattern}` is not followed: patterns are `*` and `?` in the last part of a path"
-        ));
-    }
-    let mut files: Vec<PathBuf> = if name.contains(['*', '?']) {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries
-            .filter(|entry| entry.file_name().to_str().is_some_and(|file| matches(name, file)))
-            .map(|entry| entry.path())
+    let folder = from.parent().unwrap_or(Path::new(""));
+    let files = if pattern.contains(['*', '?', '[']) {
+        let place = Path::new(&Pattern::escape(&folder.to_string_lossy())).join(pattern);
+        let files = glob_with(&place.to_string_lossy(), AS_IN_A_SHELL);
+        files
+            .map_err(|error| format!("`include {pattern}`: {error}"))?
+            .flatten()
             .collect()
     } else {
-        vec![path]
+        vec![folder.join(pattern)]
     };
-    files.sort();
     let read = files.into_iter().map(|file| {
         let text = content(&file).map_err(|cause| format!("{}: {cause}", file.display()))?;
         Ok((file.display().to_string(), text))
@@ -188,54 +174,35 @@ fn included(pattern: &str, from: &Path) -> Result<Vec<(String, String)>, String>
     read.collect()
 }
 
-/// Returns true if a file name matches a pattern of `*` and `?`. Names with a leading dot match
-/// only patterns with a leading dot.
-fn matches(pattern: &str, name: &str) -> bool {
-    if name.starts_with('.') && !pattern.starts_with('.') {
-        return false;
-    }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut of) = (0, 0);
-    // Position of the last `*`, and the length of the name that it matched.
-    let mut star = None;
-    while at < name.len() {
-        match pattern.get(of) {
-            Some('*') => {
-                star = Some((of, at));
-                of += 1;
-            }
-            Some(letter) if *letter == '?' || *letter == name[at] => {
-                at += 1;
-                of += 1;
-            }
-            _ => match star {
-                Some((place, taken)) => {
-                    star = Some((place, taken + 1));
-                    (at, of) = (taken + 1, place + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[of..].iter().all(|letter| *letter == '*')
-}
+/// Names with a leading dot match only patterns with a leading dot.
+const AS_IN_A_SHELL: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{fs, included};
 
     #[test]
     fn names_match_as_in_a_shell() {
-        for (pattern, name, is) in [
-            ("*.conf", "ric.conf", true),
-            ("*.conf", "ric.conf.bak", false),
-            ("*.conf", ".conf", false),
-            ("?.conf", "a.conf", true),
-            ("a*b*c", "axxbyybzc", true),
-            ("a*b*c", "axxbyyb", false),
-            ("*", "", true),
-        ] {
-            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("[conf].d").join("swanctl.conf");
+        fs::create_dir(from.parent().unwrap()).unwrap();
+        for name in ["ric.conf", "ric.conf.bak", ".conf", "a.conf", "axxbyybzc", "axxbyyb"] {
+            fs::write(from.with_file_name(name), name).unwrap();
         }
+        let matched = |pattern: &str| -> Vec<String> {
+            let files = included(pattern, &from).unwrap().into_iter();
+            files.map(|(_, text)| text).collect()
+        };
+        assert_eq!(matched("*.conf"), ["a.conf", "ric.conf"]);
+        assert_eq!(matched("?.conf"), ["a.conf"]);
+        assert_eq!(matched("[a-q].conf"), ["a.conf"]);
+        assert_eq!(matched("a*b*c"), ["axxbyybzc"]);
+        assert_eq!(matched("*.pem"), [""; 0]);
+        assert_eq!(matched("../*/ric.*"), ["ric.conf", "ric.conf.bak"]);
+        assert!(included("lost.conf", &from).is_err());
     }
 }

@@ -116,120 +116,80 @@ impl Feature {
     }
 }
 
-const SIDECAR: &[Requirement] = &[wanted(
-    &[Thing::AesInstructions],
-    "AES in instructions of the processor; without them it is computed by general ones",
-)];
-
-const REDIRECT: &[Requirement] = &[
-    needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
-    needed(&[Thing::Nft], "the rules are nftables'"),
-    needed(&[Thing::Nftables], "the kernel's side of them"),
-    needed(&[Thing::Ip], "the fence is made of routes"),
-];
-
-const DEMO: &[Requirement] = &[
-    needed(
-        &[Thing::Laboratory],
-        "the program of the laboratory, which has the demonstration",
-    ),
-    needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
-    needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
-    wanted(
-        &[Thing::Veth],
-        "hosts joined by virtual cables; without them all runs on loopback",
-    ),
-    wanted(&[Thing::Capture], "what an eavesdropper sees"),
-    wanted(&[Thing::Nft], "the part that leads traffic by rules"),
-    wanted(
-        &[Thing::Sctp, Thing::SidRoot],
-        "`demo --n2`: SCTP of this kernel, or of a guest's",
-    ),
-];
-
-const IPSEC: &[Requirement] = &[
-    needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
-    needed(&[Thing::NetAdmin], "SAs and policies"),
-    needed(
-        &[Thing::CharonHybrid],
-        "strongSwan that speaks ML-KEM together with X25519",
-    ),
-    needed(
-        &[Thing::Esp, Thing::Tun],
-        "an ESP data path: the kernel, or charon through a TUN device",
-    ),
-    wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
-    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
-    wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
-];
-
-const IKE_ENGINE: &[Requirement] = &[
-    needed(&[Thing::Root], "UDP port 500, addresses, routes"),
-    needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
-    needed(
-        &[Thing::Esp, Thing::Tun],
-        "an ESP data path: the kernel, or with `data-path: userspace` a TUN device",
-    ),
-    wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
-    needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
-    wanted(
-        &[Thing::Nftables],
-        "the guard; without them it is made of XFRM policies",
-    ),
-    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
-];
-
-const MACSEC: &[Requirement] = &[
-    needed(&[Thing::Root], "devices, keys, packet sockets"),
-    needed(&[Thing::NetAdmin], "MACsec devices and their keys"),
-    needed(&[Thing::Macsec], "the kernel encrypts the frames"),
-    needed(&[Thing::Nft], "the guard at the ports"),
-    needed(&[Thing::Nftables], "the kernel's side of the guard"),
-    wanted(&[Thing::WpaMacsec], "`keying: mka`"),
-    wanted(&[Thing::WpaKeys256], "`keying: mka` with suites of 256 bits"),
-    wanted(&[Thing::WpaEapTls], "`keying: eap-tls`"),
-    wanted(
-        &[Thing::WpaHybrid],
-        "`keying: eap-tls` with X25519MLKEM768 and ML-DSA-65",
-    ),
-];
-
-const GUEST: &[Requirement] = &[
-    needed(&[Thing::Root], "namespaces for its files"),
-    needed(&[Thing::Unshare], "namespaces for its files"),
-    needed(
-        &[Thing::SidRoot],
-        "User-Mode Linux, and the programs that make a guest ready",
-    ),
-    wanted(
-        &[Thing::DebianKernel],
-        "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds",
-    ),
-    wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
-];
-
-const LAB_ROOT: &[Requirement] = &[
-    needed(&[Thing::Root], "unpacking a system with its owners"),
-    needed(&[Thing::SysAdmin], "mounts while it is unpacked"),
-    needed(&[Thing::Debootstrap], "it unpacks Debian"),
-    needed(&[Thing::DebianKeys], "what is unpacked is checked against them"),
-    needed(&[Thing::Unshare], "its mounts and processes go with it"),
-    wanted(&[Thing::Chroot], "programs that see the root's files only"),
-];
-
-const fn needed(any: &'static [Thing], because: &'static str) -> Requirement {
-    Requirement {
-        any,
-        weight: Weight::Needed,
-        because,
-    }
+/// Requirements, each by its weight, the things of which any will do, and its use.
+macro_rules! requirements {
+    ($($name:ident { $($weight:ident [$($thing:ident)+] $because:literal;)+ })+) => {
+        $(const $name: &[Requirement] = &[$(Requirement {
+            any: &[$(Thing::$thing),+],
+            weight: Weight::$weight,
+            because: $because,
+        }),+];)+
+    };
 }
 
-const fn wanted(any: &'static [Thing], because: &'static str) -> Requirement {
-    Requirement {
-        any,
-        weight: Weight::Wanted,
-        because,
+requirements! {
+    SIDECAR {
+        Wanted [AesInstructions] "AES in instructions of the processor; without them it is computed by general ones";
+    }
+    REDIRECT {
+        Needed [NetAdmin] "rules of a packet filter, routes";
+        Needed [Nft] "the rules are nftables'";
+        Needed [Nftables] "the kernel's side of them";
+        Needed [Ip] "the fence is made of routes";
+    }
+    DEMO {
+        Needed [Laboratory] "the program of the laboratory, which has the demonstration";
+        Needed [CurlHttp2] "the client that knows of no sidecar";
+        Needed [Nghttpd] "the server that knows of no sidecar";
+        Wanted [Veth] "hosts joined by virtual cables; without them all runs on loopback";
+        Wanted [Capture] "what an eavesdropper sees";
+        Wanted [Nft] "the part that leads traffic by rules";
+        Wanted [Sctp SidRoot] "`demo --n2`: SCTP of this kernel, or of a guest's";
+    }
+    IPSEC {
+        Needed [Root] "an IKE daemon, addresses, routes";
+        Needed [NetAdmin] "SAs and policies";
+        Needed [CharonHybrid] "strongSwan that speaks ML-KEM together with X25519";
+        Needed [Esp Tun] "an ESP data path: the kernel, or charon through a TUN device";
+        Wanted [Esp] "ESP by the kernel, without UDP around it";
+        Wanted [Sctp] "E2, N2, F1-C, E1 and Xn-C, which are SCTP";
+        Wanted [CharonMlDsa] "authentication that no quantum computer forges";
+    }
+    IKE_ENGINE {
+        Needed [Root] "UDP port 500, addresses, routes";
+        Needed [NetAdmin] "SAs and policies, or a device and routes";
+        Needed [Esp Tun] "an ESP data path: the kernel, or with `data-path: userspace` a TUN device";
+        Wanted [Esp] "ESP by the kernel, in transport mode too";
+        Needed [Ip] "what an engine that was killed has left is removed by it";
+        Wanted [Nftables] "the guard; without them it is made of XFRM policies";
+        Wanted [Sctp] "E2, N2, F1-C, E1 and Xn-C, which are SCTP";
+    }
+    MACSEC {
+        Needed [Root] "devices, keys, packet sockets";
+        Needed [NetAdmin] "MACsec devices and their keys";
+        Needed [Macsec] "the kernel encrypts the frames";
+        Needed [Nft] "the guard at the ports";
+        Needed [Nftables] "the kernel's side of the guard";
+        Wanted [WpaMacsec] "`keying: mka`";
+        Wanted [WpaKeys256] "`keying: mka` with suites of 256 bits";
+        Wanted [WpaEapTls] "`keying: eap-tls`";
+        Wanted [WpaHybrid] "`keying: eap-tls` with X25519MLKEM768 and ML-DSA-65";
+    }
+    GUEST {
+        Needed [Root] "namespaces for its files";
+        Needed [Unshare] "namespaces for its files";
+        Needed [SidRoot] "User-Mode Linux, and the programs that make a guest ready";
+        Wanted [DebianKernel]
+            "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds";
+        Wanted [Qemu] "what the distribution's kernel runs in";
+    }
+    LAB_ROOT {
+        Needed [Root] "unpacking a system with its owners";
+        Needed [SysAdmin] "mounts while it is unpacked";
+        Needed [Debootstrap] "it unpacks Debian";
+        Needed [DebianKeys] "what is unpacked is checked against them";
+        Needed [Unshare] "its mounts and processes go with it";
+        Wanted [Chroot] "programs that see the root's files only";
     }
 }
 

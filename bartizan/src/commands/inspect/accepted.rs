@@ -7,12 +7,28 @@ use serde::Serialize;
 use crate::commands::accept::{Acceptance, Accepted, Fault, Links};
 use crate::commands::severity::Severity;
 
-/// Findings of all reports, each with its acceptance, and the faults of the file.
-pub(in crate::commands) struct Settled<'a> {
-    pub(super) accepted: &'a Accepted,
-    /// By report and finding.
-    pub(super) acceptances: Vec<Vec<Option<Acceptance>>>,
-    pub(super) faults: Vec<Fault>,
+bartizan_registry::made! {
+    /// Findings of all reports, each with its acceptance, and the faults of the file.
+    pub(in crate::commands) struct Settled<'a>, pub(super) of(reports: &[Report], accepted: &'a Accepted) {
+        let takes = |finding: Finding| {
+            let (concern, because) = (finding.concern.name(), &finding.because);
+            let count = counted(finding.count, finding.unit);
+            let lines = [
+                format!("{concern}: {because}"),
+                format!("{concern}: {count}: {because}"),
+            ];
+            let links = Links {
+                all: &finding.links,
+                has_further: finding.has_further_links,
+            };
+            accepted.takes(&lines.each_ref().map(String::as_str), finding.count, &links)
+        };
+        let of_report = |report: &Report| report.findings().into_iter().map(takes).collect();
+        pub(super) accepted: &'a Accepted,
+        /// By report and finding.
+        pub(super) acceptances: Vec<Vec<Option<Acceptance>>> = reports.iter().map(of_report).collect(),
+        pub(super) faults: Vec<Fault> = accepted.faults(),
+    }
 }
 
 /// The file's part of the JSON form.
@@ -35,28 +51,6 @@ struct Fact {
 }
 
 impl<'a> Settled<'a> {
-    pub(super) fn of(reports: &[Report], accepted: &'a Accepted) -> Self {
-        let takes = |finding: Finding| {
-            let (concern, because) = (finding.concern.name(), &finding.because);
-            let count = counted(finding.count, finding.unit);
-            let lines = [
-                format!("{concern}: {because}"),
-                format!("{concern}: {count}: {because}"),
-            ];
-            let links = Links {
-                all: &finding.links,
-                has_further: finding.has_further_links,
-            };
-            accepted.takes(&lines.each_ref().map(String::as_str), finding.count, &links)
-        };
-        let of_report = |report: &Report| report.findings().into_iter().map(takes).collect();
-        Self {
-            acceptances: reports.iter().map(of_report).collect(),
-            faults: accepted.faults(),
-            accepted,
-        }
-    }
-
     /// Returns true if a finding that is not accepted is at least as severe. One that leaves
     /// something out counts with any severity, since others may be behind it.
     pub(super) fn finds(&self, reports: &[Report], least: Option<Severity>) -> bool {

@@ -8,12 +8,11 @@ use bartizan_ipsec::vici::{self, Client};
 use bartizan_registry::object;
 
 use crate::commands::macsec;
-use crate::commands::pasted::complete;
 
 use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place};
 use super::report::SCHEMA;
-use super::{PATIENCE, failed, print, print_json};
+use super::{PATIENCE, failed, show};
 use crate::{Failure, Outcome};
 
 /// Take a node's IPsec links down.
@@ -84,19 +83,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         // Fate of packets of the links now.
         cleartext: Cleartext::of_or_unknown(&guard),
     });
-    if args.json {
-        print_json(&report)?;
-    } else {
+    let text = || {
         let names = report.connections.join(", ");
         let cleartext = match (report.cleartext.guard, args.unguard) {
             ("absent", true) => "packets of these links may leave unencrypted".to_owned(),
             ("absent", false) => "no guard stands: packets of these links may leave unencrypted".to_owned(),
             _ => format!("{}; --unguard lets it pass", report.cleartext.text()),
         };
-        print(&format!(
-            "{names}: unloaded, {deleted} IKE_SAs deleted\n{}\n",
-            complete(&cleartext)
-        ))?;
-    }
-    Ok(Outcome::Clean)
+        format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{cleartext}\n")
+    };
+    show(&report, args.json, text, true)
 }

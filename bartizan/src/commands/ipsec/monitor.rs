@@ -39,18 +39,9 @@ impl WatchArgs {
     }
 }
 
-/// Outputs of a watch; opened before anything is set up.
-pub(super) struct Opened {
-    ledger: Ledger,
-    pub(super) metrics: Arc<Metrics>,
-    /// IKE_SAs that have to be replaced or taken down.
-    pub(super) overdue: Overdue,
-    /// Address of metrics, and their server.
-    endpoint: Option<(SocketAddr, Serving)>,
-}
-
-impl Opened {
-    pub(super) fn new(host: &IpsecHost, args: &WatchArgs) -> Result<Self, Failure> {
+bartizan_registry::made! {
+    /// Outputs of a watch; opened before anything is set up.
+    pub(super) struct Opened, pub(super) new(host: &IpsecHost, args: &WatchArgs) -> Result<Self, Failure> {
         let named = host.files.ledger.as_ref();
         let bounds = named.map_or_else(Bounds::default, |named| Bounds {
             size: named.size,
@@ -75,14 +66,16 @@ impl Opened {
             }
             None => None,
         };
-        Ok(Self {
-            ledger,
-            metrics,
-            overdue: Overdue::default(),
-            endpoint,
-        })
+        ledger: Ledger,
+        pub(super) metrics: Arc<Metrics>,
+        /// IKE_SAs that have to be replaced or taken down.
+        pub(super) overdue: Overdue = Overdue::default(),
+        /// Address of metrics, and their server.
+        endpoint: Option<(SocketAddr, Serving)>,
     }
+}
 
+impl Opened {
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
     /// from its beginning. Where who encrypts is given, a guard that goes is installed again.
     pub(super) fn watch(

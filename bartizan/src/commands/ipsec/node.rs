@@ -15,7 +15,7 @@ use bartizan_ipsec::watch::Expectations;
 
 use super::{PATIENCE, TURN, failed};
 use crate::Failure;
-use crate::commands::deployment_file::read;
+use crate::commands::deployment_file::{self, read};
 use crate::commands::macsec::{MacsecHost, With};
 use crate::output::errln;
 
@@ -78,12 +78,8 @@ impl Place {
 impl IpsecHost {
     pub(super) fn read(args: &NodeArgs) -> Result<Self, Failure> {
         let deployment = read(&args.file)?;
+        let node = deployment_file::node(&deployment, &args.file, &args.node)?;
         let file = args.file.display();
-        let Some(node) = deployment.node(&args.node) else {
-            let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
-            return Err(Failure::usage(format!("{file}: no node is called `{}`", args.node))
-                .hint(format!("nodes are {}", known.join(", "))));
-        };
         if deployment.ipsec_links(&args.node).next().is_none() {
             let failure = Failure::usage(format!("{file}: {} has no IPsec link", args.node));
             return Err(match node.sidecar {

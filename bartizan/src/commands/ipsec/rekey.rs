@@ -6,9 +6,8 @@ use bartizan_ipsec::{Charon, drive};
 
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
-use super::{failed, print, print_json};
+use super::{failed, show};
 use crate::commands::macsec;
-use crate::commands::pasted::complete;
 use crate::{Failure, Outcome};
 
 /// Rekey a node's IPsec links, and say what keys them now.
@@ -66,10 +65,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
     let report = Report::new(&host.node, &charon, status, None);
-    if args.json {
-        print_json(&report)?;
-    } else {
-        print(&complete(&report.text()))?;
-    }
-    Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
+    show(&report, args.json, || report.text(), report.well)
 }

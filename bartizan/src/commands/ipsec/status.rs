@@ -6,9 +6,8 @@ use bartizan_ipsec::{Charon, Kernel, drive, drops, lint};
 use super::guarding::Cleartext;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
-use super::{failed, print, print_json, probing};
+use super::{failed, probing, show};
 use crate::commands::macsec;
-use crate::commands::pasted::complete;
 use crate::commands::sidecar::status::Asked;
 use crate::output::errln;
 use crate::{Failure, Outcome};
@@ -98,10 +97,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(error) => errln!("note: what the kernel has dropped cannot be read: {error}"),
         }
     }
-    if args.json {
-        print_json(&report)?;
-    } else {
-        print(&complete(&report.text()))?;
-    }
-    Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
+    show(&report, args.json, || report.text(), report.well)
 }

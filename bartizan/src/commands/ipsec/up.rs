@@ -20,11 +20,10 @@ use super::guarding::{self, Cleartext};
 use super::monitor::{Opened, WatchArgs, start_log};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
-use super::{failed, own, print, print_json, reloading};
+use super::{failed, own, reloading, show};
 use crate::commands::fetching::Lists;
 use crate::commands::guard::{Kind, of_ipsec, stays};
 use crate::commands::macsec;
-use crate::commands::pasted::complete;
 use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
@@ -278,22 +277,14 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<(Outcome, Cred
     let report = Report::new(&host.node, &charon, status, cleartext);
     let outcome = |attempt: &Attempt| !matches!(attempt.outcome, SetUp::Failed(_));
     // A link that the peer sets up may come later: it is no finding here.
-    let breaks = report.breaks() || !report.is_guarded();
-    let outcome = if attempts.iter().all(outcome) && !breaks {
-        Outcome::Clean
-    } else {
-        Outcome::Finding
-    };
-    if args.json {
-        let attempts = attempts.iter().map(tried).collect::<Vec<_>>();
-        print_json(&object!(Brought {
-            #[serde(flatten)]
-            report,
-            attempts,
-        }))?;
-    } else {
-        print(&complete(&report.text()))?;
-    }
+    let well = attempts.iter().all(outcome) && !report.breaks() && report.is_guarded();
+    let text = report.text();
+    let brought = object!(Brought {
+        #[serde(flatten)]
+        report,
+        attempts: attempts.iter().map(tried).collect::<Vec<_>>(),
+    });
+    let outcome = show(&brought, args.json, || text, well)?;
     Ok((outcome, credentials, files))
 }
 

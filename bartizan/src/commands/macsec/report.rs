@@ -9,37 +9,29 @@ use serde::Serialize;
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 pub(super) const SCHEMA: &str = "bartizan-macsec/1";
 
-/// A node's MACsec links.
-#[derive(Serialize)]
-pub(super) struct Report {
-    schema: &'static str,
-    node: String,
-    /// True if a controller runs: keys do not change without one.
-    controller: bool,
-    /// Every link is up, its peer answers, no key is older than it may be, and the guard is installed where it was looked at.
-    pub(super) well: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guard: Option<Guarded>,
-    links: Vec<Status>,
+bartizan_registry::made! {
+    /// A node's MACsec links.
+    #[derive(Serialize)]
+    pub(super) struct Report, pub(super) new(node: &str, controller: bool, guard: Option<Guarded>, links: Vec<Status>) {
+        let is_well = |link: &Status| link.up && link.peer_answers && !link.outlived;
+        let guarded = guard.as_ref().is_none_or(|guard| guard.guard == "installed");
+        schema: &'static str = SCHEMA,
+        node: String = node.to_owned(),
+        /// True if a controller runs: keys do not change without one.
+        controller: bool,
+        /// Every link is up, its peer answers, no key is older than it may be, and the guard is
+        /// installed where it was looked at.
+        pub(super) well: bool = controller && guarded && links.iter().all(is_well),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        guard: Option<Guarded>,
+        links: Vec<Status>,
+    }
 }
 
-/// Fate of unencrypted frames at the ports.
-#[derive(Serialize)]
-pub(super) struct Guarded {
-    /// `installed`, `damaged`, `absent` or `unknown`.
-    guard: &'static str,
-    /// Fault of the guard.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    /// Frames that it dropped.
-    dropped: Vec<Dropped>,
-    /// Names of the ports of an absent guard, each with true if its interface is there.
-    #[serde(skip)]
-    ports: Vec<(String, bool)>,
-}
-
-impl Guarded {
-    pub(super) fn of(of: &Guard) -> Self {
+bartizan_registry::made! {
+    /// Fate of unencrypted frames at the ports.
+    #[derive(Serialize)]
+    pub(super) struct Guarded, pub(super) of(of: &Guard) {
         let (guard, why, dropped) = match of.state() {
             Ok(GuardState::Installed(dropped)) => ("installed", None, dropped),
             Ok(GuardState::Damaged(why)) => ("damaged", Some(why), Vec::new()),
@@ -51,14 +43,20 @@ impl Guarded {
             "absent" => of.ports().unwrap_or_default(),
             _ => Vec::new(),
         };
-        Self {
-            guard,
-            why,
-            dropped,
-            ports,
-        }
+        /// `installed`, `damaged`, `absent` or `unknown`.
+        guard: &'static str,
+        /// Fault of the guard.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// Frames that it dropped.
+        dropped: Vec<Dropped>,
+        /// Names of the ports of an absent guard, each with true if its interface is there.
+        #[serde(skip)]
+        ports: Vec<(String, bool)>,
     }
+}
 
+impl Guarded {
     pub(super) fn text(&self) -> String {
         let why = self.why.as_deref().unwrap_or_default();
         match self.guard {
@@ -144,19 +142,6 @@ impl Ports {
 }
 
 impl Report {
-    pub(super) fn new(node: &str, controller: bool, guard: Option<Guarded>, links: Vec<Status>) -> Self {
-        let is_well = |link: &Status| link.up && link.peer_answers && !link.outlived;
-        let guarded = guard.as_ref().is_none_or(|guard| guard.guard == "installed");
-        Self {
-            schema: SCHEMA,
-            node: node.to_owned(),
-            controller,
-            well: controller && guarded && links.iter().all(is_well),
-            guard,
-            links,
-        }
-    }
-
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.

@@ -8,9 +8,7 @@ use bartizan_macsec::link::Status;
 
 use super::MacsecHost;
 use super::report::{Guarded, Report};
-use crate::commands::ipsec::print_json;
-use crate::commands::pasted::complete;
-use crate::output::print;
+use crate::commands::show;
 use crate::{Failure, Outcome};
 
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,7 +26,7 @@ pub(crate) fn run(host: &MacsecHost, no_guard: bool, json: bool) -> Result<Outco
         }
     };
     let report = Report::new(&host.node, answer.is_some(), guard, links);
-    show(&report, json)
+    show(&report, json, || report.text(), report.well)
 }
 
 /// Another key for each link; it ends when they are in use.
@@ -44,7 +42,8 @@ pub(crate) fn rekey(host: &MacsecHost, fresh: bool, timeout: Duration, json: boo
             .filter(|(now, then)| !is_rekeyed(now, then, fresh));
         let late: Vec<_> = late.map(|(now, _)| now.link.as_str()).collect();
         if late.is_empty() {
-            return show(&Report::new(&host.node, true, None, links), json);
+            let report = Report::new(&host.node, true, None, links);
+            return show(&report, json, || report.text(), report.well);
         }
         if Instant::now() >= deadline {
             let failure = Failure::new(format!(
@@ -66,13 +65,4 @@ fn is_rekeyed(now: &Status, then: &Status, fresh: bool) -> bool {
     let key = |status: &Status| status.sends.as_ref().map(|association| association.key_id.clone());
     let sends = key(now).is_some() && key(now) != key(then);
     sends && (!fresh || now.exchanges != then.exchanges)
-}
-
-fn show(report: &Report, json: bool) -> Result<Outcome, Failure> {
-    if json {
-        print_json(report)?;
-    } else {
-        print(&complete(&report.text()))?;
-    }
-    Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
 }

@@ -12,9 +12,7 @@ use bartizan_registry::object;
 
 use super::report::Guarded;
 use super::{MacsecHost, failed, guard_failed};
-use crate::commands::ipsec::print_json;
-use crate::commands::pasted::complete;
-use crate::output::print;
+use crate::commands::show;
 use crate::{Failure, Outcome};
 
 /// Timeout of a controller's end.
@@ -59,16 +57,9 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
         controller,
         guard: Guarded::of(&guard),
     });
-    if json {
-        print_json(&down)?;
-    } else {
-        let names = down.links.join(", ");
-        print(&format!(
-            "{names}: down, keys and devices are removed\n{}\n",
-            complete(&down.guard.text())
-        ))?;
-    }
-    Ok(Outcome::Clean)
+    let names = down.links.join(", ");
+    let text = || format!("{names}: down, keys and devices are removed\n{}\n", down.guard.text());
+    show(&down, json, text, true)
 }
 
 /// The device of a link, where it is there.

@@ -28,15 +28,11 @@ const ONE_WAY: &str = "one-way";
 /// Headers around the data of a kernel's echo in a frame.
 const AROUND_ECHO: [Header; 3] = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
 
-/// Curves by name.
-pub(super) struct Curves {
-    name: String,
-    curves: Vec<(String, DelayCurve)>,
-}
-
-impl Curves {
+bartizan_registry::made! {
+    /// Curves by name.
+    pub(super) struct Curves,
     /// Those of a file by its name, or the published ones.
-    pub(super) fn read(name: &str) -> Result<Self, Failure> {
+    pub(super) read(name: &str) -> Result<Self, Failure> {
         let curves = if name == PUBLISHED {
             Mode::ALL
                 .into_iter()
@@ -48,12 +44,12 @@ impl Curves {
         } else {
             of_table(name)?
         };
-        Ok(Self {
-            name: name.to_owned(),
-            curves,
-        })
+        name: String = name.to_owned(),
+        curves: Vec<(String, DelayCurve)>,
     }
+}
 
+impl Curves {
     /// The first curve that has one of these names.
     pub(super) fn named(&self, names: &[&str]) -> Option<&DelayCurve> {
         let of = |name: &&str| self.curves.iter().find(|(known, _)| known == name);

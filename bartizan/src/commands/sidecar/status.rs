@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::commands::deployment_file::read;
 use crate::commands::exchange::Request;
-use crate::commands::ipsec::{NodeArgs, print_json};
+use crate::commands::ipsec::NodeArgs;
 use crate::commands::macsec::With;
-use crate::output::print;
+use crate::commands::show;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -38,24 +38,53 @@ pub(crate) struct Asked {
     peers: Vec<(String, &'static str)>,
 }
 
-/// State of a sidecar.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct Status {
-    schema: &'static str,
-    node: String,
-    /// Ready, and no ledger record lost.
-    well: bool,
-    /// The reason why it is not ready.
-    not_ready: Option<String>,
-    /// Remarks of one that is ready: what soon ends, or is not as it should be.
-    remarks: Vec<String>,
-    certificates: Value,
-    peers: Vec<Peer>,
-    ledger_lost: u64,
-    needs_restart: Value,
-    /// Results of echoes; absent without --probe.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    echoes: Option<Vec<Echo>>,
+bartizan_registry::made! {
+    /// State of a sidecar.
+    #[derive(Debug, Default, PartialEq, Eq, Serialize)]
+    struct Status, of(asked: &Asked, ready: Result<Vec<String>, String>, state: &Value, config: &Value, metrics: &str) {
+        let done = handshakes(metrics);
+        let list = |name: &str| state[name].as_array().cloned().unwrap_or_default();
+        let (links, refused) = (list("links"), list("refused"));
+        let number = |value: &Value| value.as_u64().unwrap_or_default();
+        let peers = asked.peers.iter().map(|(node, interface)| {
+            let link = links
+                .iter()
+                .find(|link| link["peer"] == node.as_str() && link["interface"] == *interface);
+            let link = link.unwrap_or(&Value::Null);
+            let refusal = refused.iter().find(|refusal| refusal["peer"] == node.as_str());
+            let refusal = refusal.unwrap_or(&Value::Null);
+            Peer {
+                node: node.clone(),
+                interface: (*interface).to_owned(),
+                connections: number(&link["connections"]),
+                excepted: number(&link["excepted"]),
+                classical: number(&link["classical"]),
+                handshakes: done.get(node.as_str()).copied().unwrap_or_default(),
+                refused: number(&refusal["handshakes"]),
+                reason: refusal["reason"].as_str().map(str::to_owned),
+            }
+        });
+        let ledger_lost = number(&state["ledger_lost"]);
+        let (remarks, not_ready) = match ready {
+            Ok(remarks) => (remarks, None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+        schema: &'static str = SCHEMA,
+        node: String = asked.node.clone(),
+        /// Ready, and no ledger record lost.
+        well: bool = not_ready.is_none() && ledger_lost == 0,
+        /// The reason why it is not ready.
+        not_ready: Option<String>,
+        /// Remarks of one that is ready: what soon ends, or is not as it should be.
+        remarks: Vec<String>,
+        certificates: Value = config["certificates"].clone(),
+        peers: Vec<Peer> = peers.collect(),
+        ledger_lost: u64,
+        needs_restart: Value = config["needs_restart"].clone(),
+        /// Results of echoes; absent without --probe.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        echoes: Option<Vec<Echo>> = None,
+    }
 }
 
 /// Result of an echo at a listener of a peer's sidecar.
@@ -137,12 +166,7 @@ impl Asked {
         if probe {
             status.probe(self.echoes()?);
         }
-        if json {
-            print_json(&status)?;
-        } else {
-            print(&status.text())?;
-        }
-        Ok(if status.well { Outcome::Clean } else { Outcome::Finding })
+        show(&status, json, || status.text(), status.well)
     }
 
     /// Sends an echo to every peer's sidecar, with the node's own certificate.
@@ -225,48 +249,6 @@ fn handshakes(metrics: &str) -> BTreeMap<&str, u64> {
 }
 
 impl Status {
-    fn of(asked: &Asked, ready: Result<Vec<String>, String>, state: &Value, config: &Value, metrics: &str) -> Self {
-        let done = handshakes(metrics);
-        let list = |name: &str| state[name].as_array().cloned().unwrap_or_default();
-        let (links, refused) = (list("links"), list("refused"));
-        let number = |value: &Value| value.as_u64().unwrap_or_default();
-        let peers = asked.peers.iter().map(|(node, interface)| {
-            let link = links
-                .iter()
-                .find(|link| link["peer"] == node.as_str() && link["interface"] == *interface);
-            let link = link.unwrap_or(&Value::Null);
-            let refusal = refused.iter().find(|refusal| refusal["peer"] == node.as_str());
-            let refusal = refusal.unwrap_or(&Value::Null);
-            Peer {
-                node: node.clone(),
-                interface: (*interface).to_owned(),
-                connections: number(&link["connections"]),
-                excepted: number(&link["excepted"]),
-                classical: number(&link["classical"]),
-                handshakes: done.get(node.as_str()).copied().unwrap_or_default(),
-                refused: number(&refusal["handshakes"]),
-                reason: refusal["reason"].as_str().map(str::to_owned),
-            }
-        });
-        let ledger_lost = number(&state["ledger_lost"]);
-        let (remarks, not_ready) = match ready {
-            Ok(remarks) => (remarks, None),
-            Err(reason) => (Vec::new(), Some(reason)),
-        };
-        Self {
-            schema: SCHEMA,
-            node: asked.node.clone(),
-            well: not_ready.is_none() && ledger_lost == 0,
-            not_ready,
-            remarks,
-            certificates: config["certificates"].clone(),
-            peers: peers.collect(),
-            ledger_lost,
-            needs_restart: config["needs_restart"].clone(),
-            echoes: None,
-        }
-    }
-
     /// Adds the results of echoes. One that failed, or none that passed, is no proof.
     fn probe(&mut self, echoed: Vec<Echoed>) {
         let echoes = echoed.into_iter().map(|echoed| {

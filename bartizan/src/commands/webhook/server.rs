@@ -50,28 +50,19 @@ pub(super) enum Phase {
     Ending,
 }
 
-pub(super) struct Server {
-    identity: Identity,
-    settings: Settings,
-    connections: Mutex<Connections>,
-    bodies: Semaphore,
-    phase: watch::Receiver<Phase>,
-    /// True if a key exchange without ML-KEM was logged.
-    classical: AtomicBool,
+bartizan_registry::made! {
+    pub(super) struct Server, pub(super) new(identity: Identity, settings: Settings, phase: watch::Receiver<Phase>) {
+        identity: Identity,
+        settings: Settings,
+        connections: Mutex<Connections> = Mutex::new(Connections::new(CONNECTIONS)),
+        bodies: Semaphore = Semaphore::new(BODIES),
+        phase: watch::Receiver<Phase>,
+        /// True if a key exchange without ML-KEM was logged.
+        classical: AtomicBool = AtomicBool::new(false),
+    }
 }
 
 impl Server {
-    pub(super) fn new(identity: Identity, settings: Settings, phase: watch::Receiver<Phase>) -> Self {
-        Self {
-            identity,
-            settings,
-            connections: Mutex::new(Connections::new(CONNECTIONS)),
-            bodies: Semaphore::new(BODIES),
-            phase,
-            classical: AtomicBool::new(false),
-        }
-    }
-
     /// Serves until it is dropped; connections go on.
     pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener) -> Infallible {
         loop {

@@ -37,11 +37,8 @@ impl Allowed {
             Some("udp") => TrafficProtocol::Udp,
             Some("sctp") => TrafficProtocol::Sctp,
             Some(word) => {
-                return Err(Fault::new(
-                    "protocol",
-                    format!("`{word}` is not a protocol here"),
-                    "write tcp, udp or sctp",
-                ));
+                let hint = "write tcp, udp or sctp";
+                return Err(Fault::new("protocol", format!("`{word}` is not a protocol here"), hint));
             }
         };
         if raw.port == 0 {

@@ -37,23 +37,18 @@ impl Error {
     }
 }
 
-/// An error inside one value, before the place in the file is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) place: String,
-    pub(crate) cause: String,
-    pub(crate) hint: String,
+bartizan_registry::made! {
+    /// An error inside one value, before the place in the file is known.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct Fault,
+    pub(crate) new(place: impl Into<String>, cause: impl Into<String>, hint: impl Into<String>) {
+        pub(crate) place: String = place.into(),
+        pub(crate) cause: String = cause.into(),
+        pub(crate) hint: String = hint.into(),
+    }
 }
 
 impl Fault {
-    pub(crate) fn new(place: impl Into<String>, cause: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            cause: cause.into(),
-            hint: hint.into(),
-        }
-    }
-
     pub(crate) fn within(mut self, outer: &str) -> Self {
         self.place = if self.place.is_empty() {
             outer.to_owned()

@@ -107,7 +107,6 @@ const KNOWN: [&str; 98] = [
 
 /// The known function that was meant where a name is none, and is one if two letters change places.
 /// A letter more, or another one, may make a function that is not known here: cSEPP, PCEF.
-#[must_use]
 pub fn meant_function(text: &str) -> Option<&'static str> {
     let plain = |name: &str| -> String {
         let letters = name.chars().filter(char::is_ascii_alphanumeric);

@@ -86,20 +86,14 @@ impl Identity {
         for (index, uri) in raw.uri.iter().enumerate() {
             if !uri.is_ascii() || !uri.contains(':') || uri.contains(char::is_whitespace) {
                 let cause = format!("`{uri}` is not a URI");
-                return Err(Fault::new(
-                    format!("uri[{index}]"),
-                    cause,
-                    "an NF instance is urn:uuid: and its id",
-                ));
+                let hint = "an NF instance is urn:uuid: and its id";
+                return Err(Fault::new(format!("uri[{index}]"), cause, hint));
             }
             identity.uri.push(uri.clone());
         }
         if identity.dns.is_empty() && identity.ip.is_empty() && identity.uri.is_empty() {
-            return Err(Fault::new(
-                "",
-                "names nothing",
-                "list dns, ip or uri, or leave `names` out",
-            ));
+            let hint = "list dns, ip or uri, or leave `names` out";
+            return Err(Fault::new("", "names nothing", hint));
         }
         Ok(identity)
     }
@@ -159,11 +153,8 @@ fn dns_name(name: &str) -> Result<String, Fault> {
     if name.len() <= 253 && name.split('.').all(label) {
         Ok(name.to_ascii_lowercase())
     } else {
-        Err(Fault::new(
-            "",
-            format!("`{name}` is not a DNS name"),
-            "use letters, digits, hyphens and dots; a wildcard names no node",
-        ))
+        let hint = "use letters, digits, hyphens and dots; a wildcard names no node";
+        Err(Fault::new("", format!("`{name}` is not a DNS name"), hint))
     }
 }
 

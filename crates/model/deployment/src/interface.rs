@@ -99,11 +99,8 @@ impl InterfaceKind {
             .ok_or_else(|| {
                 let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
                 let meant = Self::meant(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
-                Fault::new(
-                    "kind",
-                    format!("no interface is called `{text}`"),
-                    format!("{meant}one of {}", names.join(", ")),
-                )
+                let hint = format!("{meant}one of {}", names.join(", "));
+                Fault::new("kind", format!("no interface is called `{text}`"), hint)
             })
     }
 

@@ -168,7 +168,6 @@ words!(Mode, Start, CopyDscp, IkeEngine, DataPath, Offload);
 
 impl IpsecLink {
     /// The end at `node`, and the other; none where it is neither's.
-    #[must_use]
     pub fn ends_from(&self, node: &str) -> Option<(&End, &End)> {
         let [one, other] = &self.ends;
         match node {
@@ -204,7 +203,6 @@ impl IpsecLink {
 
     /// The fewest octets that an IKE_SA_INIT request with this key exchange takes on the wire (RFC 7296, sections 3.1 to 3.9); none
     /// where the registry does not know the size of the first method.
-    #[must_use]
     pub fn least_init(&self, exchange: &KeyExchange) -> Option<usize> {
         const UDP: usize = 8;
         const IKE_HEADER: usize = 28;
@@ -308,11 +306,9 @@ fn end_named(name: &str, between: &[NodeName; 2]) -> Result<NodeName, Fault> {
         .ok_or_else(|| {
             let shown: String = name.chars().take(64).collect();
             let [one, other] = between;
-            Fault::new(
-                "",
-                format!("`{shown}` is at neither end of this link"),
-                format!("write {one} or {other}"),
-            )
+            let cause = format!("`{shown}` is at neither end of this link");
+            let hint = format!("write {one} or {other}");
+            Fault::new("", cause, hint)
         })
 }
 
@@ -332,20 +328,14 @@ impl IpsecNode {
         let engine = IkeEngine::read("engine", raw.engine.as_deref(), IkeEngine::default())?;
         if engine == IkeEngine::Bartizan && raw.vici.is_some() {
             let hint = "leave `vici` out: `bartizan up` runs this engine itself";
-            return Err(Fault::new(
-                "vici",
-                "is the socket of a strongSwan, and the engine is bartizan",
-                hint,
-            ));
+            let cause = "is the socket of a strongSwan, and the engine is bartizan";
+            return Err(Fault::new("vici", cause, hint));
         }
         let data_path = DataPath::read("data-path", raw.data_path.as_deref(), DataPath::default())?;
         if data_path == DataPath::Userspace && engine != IkeEngine::Bartizan {
             let hint = "write `engine: bartizan`, or leave `data-path` out: strongSwan chooses by its plugins";
-            return Err(Fault::new(
-                "data-path",
-                "`userspace` is ESP of Bartizan's own engine, and the engine is strongswan",
-                hint,
-            ));
+            let cause = "`userspace` is ESP of Bartizan's own engine, and the engine is strongswan";
+            return Err(Fault::new("data-path", cause, hint));
         }
         if raw.offload.as_deref() == Some("packet") {
             let cause =
@@ -355,11 +345,8 @@ impl IpsecNode {
         let offload = Offload::read("offload", raw.offload.as_deref(), Offload::default())?;
         if offload != Offload::No && data_path == DataPath::Userspace {
             let hint = "leave `offload` out, or `data-path` where the node's kernel has ESP";
-            return Err(Fault::new(
-                "offload",
-                "is of the kernel's ESP, and the data path is userspace",
-                hint,
-            ));
+            let cause = "is of the kernel's ESP, and the data path is userspace";
+            return Err(Fault::new("offload", cause, hint));
         }
         // Lists that belong to the file's roots would say nothing of others.
         let lists = trust.filter(|_| raw.roots.is_none());

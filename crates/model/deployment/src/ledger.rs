@@ -6,27 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::error::Fault;
 use crate::raw::RawLedger;
 
-/// A ledger's file and its bounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerFile {
-    /// Path of the file.
-    pub file: PathBuf,
-    /// Bytes beyond which it is rotated.
-    pub size: u64,
-    /// Rotated files that are kept.
-    pub keep: NonZeroUsize,
-}
-
-/// Default size of a ledger file before rotation.
-const SIZE: u64 = 64 << 20;
-/// Rotated files that are kept where the deployment file does not say: 1.3 GB of the default size.
-const KEEP: NonZeroUsize = NonZeroUsize::new(20).unwrap();
-/// A smaller one holds too few records to be worth a file; a larger one no tool opens.
-const LEAST: u64 = 64 << 10;
-const MOST: u64 = 1 << 40;
-
-impl LedgerFile {
-    pub(crate) fn parse(raw: &RawLedger, base: &Path) -> Result<Self, Fault> {
+bartizan_registry::made! {
+    /// A ledger's file and its bounds.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct LedgerFile, pub(crate) parse(raw: &RawLedger, base: &Path) -> Result<Self, Fault> {
         let bounded = match raw {
             RawLedger::Text(file) => {
                 return Ok(Self {
@@ -53,13 +36,22 @@ impl LedgerFile {
                 Fault::new("keep", "`0` keeps none of the files that were rotated", hint)
             })?,
         };
-        Ok(Self {
-            file: base.join(&bounded.file),
-            size,
-            keep,
-        })
+        /// Path of the file.
+        pub file: PathBuf = base.join(&bounded.file),
+        /// Bytes beyond which it is rotated.
+        pub size: u64,
+        /// Rotated files that are kept.
+        pub keep: NonZeroUsize,
     }
 }
+
+/// Default size of a ledger file before rotation.
+const SIZE: u64 = 64 << 20;
+/// Rotated files that are kept where the deployment file does not say: 1.3 GB of the default size.
+const KEEP: NonZeroUsize = NonZeroUsize::new(20).unwrap();
+/// A smaller one holds too few records to be worth a file; a larger one no tool opens.
+const LEAST: u64 = 64 << 10;
+const MOST: u64 = 1 << 40;
 
 /// A number of bytes with its unit, `512KiB`.
 fn bytes(text: &str) -> Option<u64> {

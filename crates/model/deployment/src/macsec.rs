@@ -10,6 +10,7 @@ use crate::error::Fault;
 use crate::ipsec::period;
 use crate::node::NodeName;
 use crate::raw::RawMacsecLink;
+use crate::schema::{Text, Unprotected};
 use crate::word::{Word, words};
 
 bartizan_registry::named! {
@@ -128,7 +129,6 @@ const PACKETS_EXTENDED: u64 = 1 << 62;
 
 impl MacsecLink {
     /// Port and device of `node`; none where it is neither end's, or an end that Bartizan does not run at.
-    #[must_use]
     pub fn at(&self, between: &[NodeName; 2], node: &str) -> Option<(&str, &str)> {
         let end = between.iter().position(|name| name.as_str() == node)?;
         self.is_ours(end).then_some((&self.ports[end], &self.devices[end]))
@@ -245,11 +245,8 @@ fn keying(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<K
             {
                 let [one, two] = between;
                 let cause = format!("`{other}` is no end of this interface");
-                return Err(Fault::new(
-                    format!("cak.{other}"),
-                    cause,
-                    format!("its ends are {one} and {two}"),
-                ));
+                let hint = format!("its ends are {one} and {two}");
+                return Err(Fault::new(format!("cak.{other}"), cause, hint));
             }
             let file = |node: &NodeName| files.get(node.as_str()).map(|file| base.join(file));
             Ok(Keying::Mka(Cak::Files(between.each_ref().map(file))))
@@ -266,11 +263,8 @@ fn of_mka(raw: &RawMacsecLink, keying: &str, extended: bool) -> Result<(), Fault
     ];
     if let Some((place, _)) = decided.into_iter().find(|(_, given)| *given) {
         let cause = format!("with `keying: {keying}` the key server decides when packets use a key up");
-        return Err(Fault::new(
-            place,
-            cause,
-            "remove it; `rekey` says when the CAK is replaced",
-        ));
+        let hint = "remove it; `rekey` says when the CAK is replaced";
+        return Err(Fault::new(place, cause, hint));
     }
     if extended {
         let cause = "wpa_supplicant has no suite with extended packet numbers";
@@ -302,11 +296,8 @@ fn names(
     {
         let [one, two] = between;
         let cause = format!("`{other}` is no end of this interface");
-        return Err(Fault::new(
-            format!("{place}.{other}"),
-            cause,
-            format!("its ends are {one} and {two}"),
-        ));
+        let hint = format!("its ends are {one} and {two}");
+        return Err(Fault::new(format!("{place}.{other}"), cause, hint));
     }
     let name = |node: &NodeName| {
         let Some(name) = raw.get(node.as_str()).map(String::as_str).or(default) else {
@@ -323,11 +314,8 @@ fn names(
         }
         let shown: String = name.chars().take(64).collect();
         let hint = format!("1 to {LONGEST_NAME} letters and digits, as `ip link` shows them");
-        Err(Fault::new(
-            format!("{place}.{node}"),
-            format!("`{shown}` cannot name an interface"),
-            hint,
-        ))
+        let cause = format!("`{shown}` cannot name an interface");
+        Err(Fault::new(format!("{place}.{node}"), cause, hint))
     };
     let of_end = |end: usize| match other_equipment[end] {
         true => Ok(String::new()),
@@ -336,8 +324,8 @@ fn names(
     Ok([of_end(0)?, of_end(1)?])
 }
 
-fn unencrypted(words: &[String]) -> Result<Vec<Unencrypted>, Fault> {
-    let word = |word: &String| match word.as_str() {
+fn unencrypted(words: &[Text<Unprotected>]) -> Result<Vec<Unencrypted>, Fault> {
+    let word = |word: &Text<_>| match &**word {
         "ptp" => Ok(Unencrypted::Ptp),
         other => Err(unknown(
             "unencrypted",

@@ -3,7 +3,6 @@
 use strsim::osa_distance;
 
 /// The known word nearest to `wrong`, where one is near: at most a third of its letters differ.
-#[must_use]
 pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing takes the product of both lengths; a longer word was hardly mistyped.
     const LONGEST: usize = 64;

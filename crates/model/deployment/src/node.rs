@@ -115,11 +115,8 @@ impl NodeName {
         if fits {
             Ok(Self(text.into()))
         } else {
-            Err(Fault::new(
-                "",
-                format!("`{text}` cannot name a node"),
-                "1 to 63 letters, digits, dots, hyphens, underscores",
-            ))
+            let hint = "1 to 63 letters, digits, dots, hyphens, underscores";
+            Err(Fault::new("", format!("`{text}` cannot name a node"), hint))
         }
     }
 

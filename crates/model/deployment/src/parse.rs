@@ -66,7 +66,6 @@ impl Deployment {
     }
 
     /// The node of this name.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
     }
@@ -77,7 +76,6 @@ impl Deployment {
     }
 
     /// Positions in [`Self::interfaces`] of those that join `name` to other nodes, in the order of the file.
-    #[must_use]
     pub fn joining(&self, name: &str) -> &[usize] {
         self.joining.get(name).map_or(&[], Vec::as_slice)
     }
@@ -184,11 +182,8 @@ impl Deployment {
             ),
             None => format!("add `{{ kind: SBI, between: [{one}, {other}], with: sidecar }}` to interfaces"),
         };
-        Fault::new(
-            place,
-            format!("no interface with a sidecar joins {one} and {other}"),
-            hint,
-        )
+        let cause = format!("no interface with a sidecar joins {one} and {other}");
+        Fault::new(place, cause, hint)
     }
 
     /// No certificate that passes for one node passes for another: else either could play the other.
@@ -280,11 +275,8 @@ impl Deployment {
                     let kind = kind.name();
                     let field = if peer.tls.is_some() { "tls" } else { "sidecar" };
                     let hint = format!("add one with `interface: {kind}` to nodes.{to}.{field}");
-                    return Err(Fault::new(
-                        place,
-                        format!("{to} has no inbound listener for {kind}"),
-                        hint,
-                    ));
+                    let cause = format!("{to} has no inbound listener for {kind}");
+                    return Err(Fault::new(place, cause, hint));
                 }
             }
         }
@@ -378,11 +370,8 @@ fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
 fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) -> Result<Node, Fault> {
     let known_as = NodeName::parse(name)?;
     if let Some(cause) = not_of_a_host(node.address) {
-        return Err(Fault::new(
-            "address",
-            cause,
-            "write the address at which peers reach the node",
-        ));
+        let hint = "write the address at which peers reach the node";
+        return Err(Fault::new("address", cause, hint));
     }
     let identity = match &node.names {
         None => Identity::of_node(name),
@@ -428,11 +417,8 @@ fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> R
         (None, None, Some(several)) => several.iter().map(|one| pair(&one.certificate, &one.key)).collect(),
         (_, _, Some(_)) => {
             let hint = "list each certificate with its key under `certificates` alone";
-            return Err(Fault::new(
-                "certificates",
-                "stands next to `certificate` or `key`",
-                hint,
-            ));
+            let cause = "stands next to `certificate` or `key`";
+            return Err(Fault::new("certificates", cause, hint));
         }
         (Some(_), None, None) => {
             let hint = "add the key's file";

@@ -94,7 +94,6 @@ impl Places {
 
 /// The path of keys to the key or the value at a line and a column (both from 1) of a text: for files that were written from other data, whose author
 /// knows keys and no lines. None where it is no YAML, or nothing is there.
-#[must_use]
 pub fn key_path(text: &str, line: u64, column: u64) -> Option<String> {
     let wanted = Place { line, column };
     let path = Places::of(text)?.path(wanted, |key| key <= wanted);

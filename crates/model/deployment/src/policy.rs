@@ -12,8 +12,8 @@ use time::{Date, OffsetDateTime};
 use crate::ipsec::{IkeAuthentication, IpsecPolicy};
 use crate::word::{Word, words};
 
-pub(crate) use parse::signature_list;
 pub use parse::{USABLE_GROUPS, USABLE_SIGNATURES};
+pub(crate) use parse::{listed, signature_list};
 pub use profile::Profile;
 
 bartizan_registry::named! {
@@ -42,14 +42,12 @@ pub struct Exception {
 
 impl Exception {
     /// Days on which it still holds, today (UTC) among them; 0 once it has ended.
-    #[must_use]
     pub fn days_left(&self, now: SystemTime) -> i64 {
         ((self.expires - day_of(now)).whole_days() + 1).max(0)
     }
 }
 
 /// The day (UTC) of a moment; the first or the last there is, where the moment lies beyond.
-#[must_use]
 pub fn day_of(moment: SystemTime) -> Date {
     let seconds = match moment.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),

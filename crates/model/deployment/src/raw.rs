@@ -19,8 +19,8 @@ use crate::ipsec::{Breach, CopyDscp, DataPath, IkeAuthentication, IkeEngine, Mod
 use crate::macsec::Confidentiality;
 use crate::policy::{Module, PostQuantum, Profile, Revocation};
 use crate::schema::{
-    Ciphers, Groups, Integrity, KeyExchanges, Keyings, Kind, MacsecCiphers, OneOf, PacketProtocols, Prfs, Resumptions,
-    Signatures, SuggestedOf, Unprotected,
+    Ciphers, Groups, Integrity, KeyExchanges, Keyings, Kind, MacsecCiphers, PacketProtocols, Prfs, Resumptions,
+    Signatures, Text, Unprotected,
 };
 use crate::sidecar::Path;
 use crate::url::HttpUrl;
@@ -181,7 +181,7 @@ impl Long for RawPolicyMap {
     const FORMS: &'static str = "a profile (hybrid, cnsa2, transition, classical) or a map that begins with one";
 
     fn short(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<OneOf<Profile>>()
+        generator.subschema_for::<Text<Profile>>()
     }
 }
 
@@ -190,20 +190,15 @@ impl Long for RawPolicyMap {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawPolicyMap {
     /// Where the policy starts. Default: hybrid.
-    #[schemars(with = "Option<OneOf<Profile>>")]
-    pub(crate) profile: Option<String>,
+    pub(crate) profile: Option<Text<Profile>>,
     /// Whether post-quantum is required (hybrid, cnsa2), comes first (transition: prefer) or last (transition: allow).
-    #[schemars(with = "Option<OneOf<PostQuantum>>")]
-    pub(crate) post_quantum: Option<String>,
+    pub(crate) post_quantum: Option<Text<PostQuantum>>,
     /// Key exchange groups, most wanted first, by the names of `bartizan algorithms`.
-    #[schemars(with = "Option<Vec<SuggestedOf<Groups>>>")]
-    pub(crate) groups: Option<Vec<String>>,
+    pub(crate) groups: Option<Vec<Text<Groups>>>,
     /// What peers may sign the handshake with, and what this node's own key must be.
-    #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
-    pub(crate) signatures: Option<Vec<String>>,
+    pub(crate) signatures: Option<Vec<Text<Signatures>>>,
     /// What certificates and revocation lists may be signed with.
-    #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
-    pub(crate) chain_signatures: Option<Vec<String>>,
+    pub(crate) chain_signatures: Option<Vec<Text<Signatures>>>,
     /// Of transition: why classical handshakes must pass for now.
     pub(crate) reason: Option<String>,
     /// Of transition: the last day (UTC) on which they do, as 2027-06-30.
@@ -212,14 +207,11 @@ pub(crate) struct RawPolicyMap {
     #[serde(default)]
     pub(crate) lab: bool,
     /// Whether sessions may be resumed: off (the default), or for how long after the full handshake, up to 24h.
-    #[schemars(with = "Option<SuggestedOf<Resumptions>>")]
-    pub(crate) resumption: Option<String>,
+    pub(crate) resumption: Option<Text<Resumptions>>,
     /// What a missing or stale revocation list means: nothing (if-present, the default), or that a certificate is refused (require).
-    #[schemars(with = "Option<OneOf<Revocation>>")]
-    pub(crate) revocation: Option<String>,
+    pub(crate) revocation: Option<Text<Revocation>>,
     /// validated: the cryptographic module must be validated under FIPS 140-3.
-    #[schemars(with = "Option<OneOf<Module>>")]
-    pub(crate) module: Option<String>,
+    pub(crate) module: Option<Text<Module>>,
     /// What it asks of links that IPsec protects.
     pub(crate) ipsec: Option<RawIpsecPolicy>,
 }
@@ -229,26 +221,19 @@ pub(crate) struct RawPolicyMap {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawIpsecPolicy {
     /// What IKE_SAs are keyed by, and CHILD_SAs at every rekey; most wanted first.
-    #[schemars(with = "Option<Vec<SuggestedOf<KeyExchanges>>>")]
-    pub(crate) key_exchanges: Option<Vec<String>>,
+    pub(crate) key_exchanges: Option<Vec<Text<KeyExchanges>>>,
     /// Ciphers of IKE and of ESP, most wanted first.
-    #[schemars(with = "Option<Vec<SuggestedOf<Ciphers>>>")]
-    pub(crate) ciphers: Option<Vec<String>>,
+    pub(crate) ciphers: Option<Vec<Text<Ciphers>>>,
     /// Pseudo-random functions of IKE, most wanted first.
-    #[schemars(with = "Option<Vec<SuggestedOf<Prfs>>>")]
-    pub(crate) prfs: Option<Vec<String>>,
+    pub(crate) prfs: Option<Vec<Text<Prfs>>>,
     /// Integrity algorithms, for ciphers that do not authenticate. Default: sha384.
-    #[schemars(with = "Option<Vec<SuggestedOf<Integrity>>>")]
-    pub(crate) integrity: Option<Vec<String>>,
+    pub(crate) integrity: Option<Vec<Text<Integrity>>>,
     /// Whether a peer may prove itself by a classical signature.
-    #[schemars(with = "Option<OneOf<IkeAuthentication>>")]
-    pub(crate) authentication: Option<String>,
+    pub(crate) authentication: Option<Text<IkeAuthentication>>,
     /// Schemes of the AUTH payload.
-    #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
-    pub(crate) signatures: Option<Vec<String>>,
+    pub(crate) signatures: Option<Vec<Text<Signatures>>>,
     /// What becomes of an SA that breaks the policy: it is taken down (the default), or reported.
-    #[schemars(with = "Option<OneOf<Breach>>")]
-    pub(crate) breach: Option<String>,
+    pub(crate) breach: Option<Text<Breach>>,
 }
 
 /// What every node trusts. Paths start from the folder of the deployment file.
@@ -363,15 +348,12 @@ pub(crate) struct RawPpk {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawIpsecNode {
     /// Which IKE daemon negotiates for it: strongswan (the default), or bartizan, its own, which authenticates with ML-DSA too.
-    #[schemars(with = "Option<OneOf<IkeEngine>>")]
-    pub(crate) engine: Option<String>,
+    pub(crate) engine: Option<Text<IkeEngine>>,
     /// Who does ESP: kernel (the default), or userspace, the engine of Bartizan itself through a TUN device, for kernels without ESP.
     #[serde(default, rename = "data-path")]
-    #[schemars(with = "Option<OneOf<DataPath>>")]
-    pub(crate) data_path: Option<String>,
+    pub(crate) data_path: Option<Text<DataPath>>,
     /// What the network card may do of ESP: no (nothing, the default), or crypto, encryption and decryption where it can.
-    #[schemars(with = "Option<OneOf<Offload>>")]
-    pub(crate) offload: Option<String>,
+    pub(crate) offload: Option<Text<Offload>>,
     /// The chain by which its IKE daemon proves itself, PEM: `bartizan ca issue --profile ipsec`.
     pub(crate) certificate: PathBuf,
     /// Its private key, PEM.
@@ -438,8 +420,7 @@ pub(crate) struct RawTls {
     pub(crate) service: Option<SocketAddr>,
     /// The interface whose peers it serves. Default: the only one it can be.
     #[serde(default)]
-    #[schemars(with = "Option<Kind>")]
-    pub(crate) interface: Option<String>,
+    pub(crate) interface: Option<Text<Kind>>,
 }
 
 /// Traffic that may pass the sidecar.
@@ -451,8 +432,7 @@ pub(crate) struct RawAllowed {
     /// An address, or a network such as 10.78.1.0/24.
     pub(crate) to: String,
     /// Default: tcp.
-    #[schemars(with = "Option<SuggestedOf<PacketProtocols>>")]
-    pub(crate) protocol: Option<String>,
+    pub(crate) protocol: Option<Text<PacketProtocols>>,
     /// The port that is called.
     pub(crate) port: u16,
 }
@@ -491,11 +471,9 @@ pub(crate) struct RawInbound {
     #[serde(default, deserialize_with = "canonical")]
     pub(crate) service: Option<SocketAddr>,
     /// The interface it belongs to. Default: the only one it can be.
-    #[schemars(with = "Option<Kind>")]
-    pub(crate) interface: Option<String>,
+    pub(crate) interface: Option<Text<Kind>>,
     /// How bytes pass: requests one by one (http2, the default), or copied (splice).
-    #[schemars(with = "Option<OneOf<Path>>")]
-    pub(crate) path: Option<String>,
+    pub(crate) path: Option<Text<Path>>,
     /// Whether the function shall see who calls, in x-forwarded-client-cert. Only with path http2.
     #[serde(default, rename = "x-forwarded-client-cert")]
     pub(crate) x_forwarded_client_cert: bool,
@@ -514,11 +492,9 @@ pub(crate) struct RawOutbound {
     #[serde(default)]
     pub(crate) transparent: bool,
     /// The interface it belongs to. Default: the only one it can be.
-    #[schemars(with = "Option<Kind>")]
-    pub(crate) interface: Option<String>,
+    pub(crate) interface: Option<Text<Kind>>,
     /// How bytes pass: requests one by one (http2, the default), or copied (splice).
-    #[schemars(with = "Option<OneOf<Path>>")]
-    pub(crate) path: Option<String>,
+    pub(crate) path: Option<Text<Path>>,
     /// Connections dialled ahead and kept ready for each peer, 0 to 64. Default: 1.
     pub(crate) warm: Option<usize>,
 }
@@ -558,19 +534,16 @@ pub(crate) struct RawLimits {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawInterface {
     /// The interface of the standards.
-    #[schemars(with = "Kind")]
-    pub(crate) kind: String,
+    pub(crate) kind: Text<Kind>,
     /// Its two ends. Either may be a list of nodes, which each have a link of their own.
     pub(crate) between: Option<Vec<RawEnd>>,
     /// Instead of between: nodes that are each joined to each other.
     pub(crate) among: Option<Vec<String>>,
     /// What protects it: a sidecar (TLS 1.3, for interfaces over TCP), ipsec, macsec, or nothing by choice, which is reported.
     #[serde(rename = "with")]
-    #[schemars(with = "OneOf<Protection>")]
-    pub(crate) protection: String,
+    pub(crate) protection: Text<Protection>,
     /// What carries SCTP between two gateways: TLS over TCP, or QUIC with a stream for each of SCTP's. Only with gateway. Default: tls.
-    #[schemars(with = "Option<OneOf<Carrier>>")]
-    pub(crate) carrier: Option<String>,
+    pub(crate) carrier: Option<Text<Carrier>>,
     /// Time for which an unreachable gateway is tried. Only with gateway. Default: 63s.
     pub(crate) patience: Option<String>,
     /// Its own policy. It stands for itself: nothing is taken over from the file's.
@@ -632,8 +605,7 @@ impl<'de> Visitor<'de> for EndVisitor {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawIpsecLink {
     /// How packets are wrapped. Default: tunnel.
-    #[schemars(with = "Option<OneOf<Mode>>")]
-    pub(crate) mode: Option<String>,
+    pub(crate) mode: Option<Text<Mode>>,
     /// The end that sets SAs up. Default: the one that cannot be called, else the first.
     pub(crate) initiator: Option<String>,
     /// Addresses of the IKE daemons, by node. Default: the nodes' addresses.
@@ -656,8 +628,7 @@ pub(crate) struct RawIpsecLink {
     /// DSCP of IKE packets, 0 to 63. Default: 0.
     pub(crate) ike_dscp: Option<u8>,
     /// Whether the DSCP of protected packets is copied. Default: out.
-    #[schemars(with = "Option<OneOf<CopyDscp>>")]
-    pub(crate) copy_dscp: Option<String>,
+    pub(crate) copy_dscp: Option<Text<CopyDscp>>,
     /// Time until an IKE_SA is rekeyed, or never. Default: 4h.
     pub(crate) rekey_ike: Option<String>,
     /// Time until a CHILD_SA is rekeyed, or never. Default: 1h.
@@ -675,8 +646,7 @@ pub(crate) struct RawIpsecLink {
     /// Octets of a packet on the path, 576 to 9216. Default: 1500.
     pub(crate) mtu: Option<u16>,
     /// When SAs are set up: at once (start, the default), or by the first packet (trap).
-    #[schemars(with = "Option<OneOf<Start>>")]
-    pub(crate) start: Option<String>,
+    pub(crate) start: Option<Text<Start>>,
 }
 
 /// By which ports MACsec protects an interface, and how.
@@ -692,18 +662,15 @@ pub(crate) struct RawMacsecLink {
     /// The end that begins exchanges; with `keying: mka` or `eap-tls` it is the key server, and with `eap-tls` the authenticator. Default: the first.
     pub(crate) initiator: Option<String>,
     /// The cipher suite. Default: gcm-aes-256.
-    #[schemars(with = "Option<SuggestedOf<MacsecCiphers>>")]
-    pub(crate) cipher: Option<String>,
+    pub(crate) cipher: Option<Text<MacsecCiphers>>,
     /// Whether frames are encrypted (the default), or their integrity alone is protected.
-    #[schemars(with = "Option<OneOf<Confidentiality>>")]
-    pub(crate) confidentiality: Option<String>,
+    pub(crate) confidentiality: Option<Text<Confidentiality>>,
     /// Frames that may overtake each other; with 0 they must come in order. Default: 32.
     pub(crate) replay_window: Option<u32>,
     /// Octets that frames of the link need. Default: what the port leaves.
     pub(crate) mtu: Option<u32>,
     /// Where keys come from. Default: direct.
-    #[schemars(with = "Option<SuggestedOf<Keyings>>")]
-    pub(crate) keying: Option<String>,
+    pub(crate) keying: Option<Text<Keyings>>,
     /// With `keying: mka`: a file with the CAK, by node. Default: the CAK is exchanged.
     #[serde(default)]
     pub(crate) cak: BTreeMap<String, PathBuf>,
@@ -714,8 +681,7 @@ pub(crate) struct RawMacsecLink {
     /// Keys that one exchange gives to each direction. Default: 8.
     pub(crate) keys_per_exchange: Option<u64>,
     /// What may pass the port unencrypted.
-    #[schemars(with = "Option<Vec<SuggestedOf<Unprotected>>>")]
-    pub(crate) unencrypted: Option<Vec<String>>,
+    pub(crate) unencrypted: Option<Vec<Text<Unprotected>>>,
 }
 
 /// Packets that a link protects.
@@ -723,8 +689,7 @@ pub(crate) struct RawMacsecLink {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSelector {
     /// Their protocol.
-    #[schemars(with = "OneOf<TrafficProtocol>")]
-    pub(crate) protocol: String,
+    pub(crate) protocol: Text<TrafficProtocol>,
     /// The port of the end that listens. Default: every port.
     pub(crate) port: Option<u16>,
     /// The end that listens. Default: either.

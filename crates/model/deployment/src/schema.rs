@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use bartizan_registry::MACSEC_SUITES;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::interface::InterfaceKind;
@@ -23,7 +25,6 @@ use crate::{Deployment, ipsec};
 
 impl Deployment {
     /// The JSON schema (draft 7) of the deployment file.
-    #[must_use]
     pub fn schema() -> Value {
         let mut schema = SchemaSettings::draft07()
             .with_transform(AsYamlIsRead)
@@ -34,19 +35,47 @@ impl Deployment {
     }
 }
 
-/// One of the words that the parser knows, no other.
-pub(crate) struct OneOf<T>(PhantomData<T>);
+/// Text of a field, with what an editor is told of it by `T`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent, bound = "")]
+pub(crate) struct Text<T>(String, PhantomData<T>);
 
-impl<T: Word> JsonSchema for OneOf<T> {
+/// Texts that a field takes.
+pub(crate) trait Texts {
+    fn schema() -> Schema;
+}
+
+impl<T> From<&str> for Text<T> {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned(), PhantomData)
+    }
+}
+
+impl<T> Deref for Text<T> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Texts> JsonSchema for Text<T> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "OneOf".into()
+        "Text".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        T::schema()
+    }
+}
+
+/// One of the words that the parser knows, no other.
+impl<T: Word> Texts for T {
+    fn schema() -> Schema {
         let mut words: Vec<Value> = T::ALL.iter().map(|value| json!(value.word())).collect();
         // To editors that read YAML 1.1 the word is a truth value.
         if words.contains(&json!("no")) {
@@ -56,37 +85,18 @@ impl<T: Word> JsonSchema for OneOf<T> {
     }
 }
 
-/// Names of which an editor suggests those that there are. The parser takes further spellings of them: an algorithm has several names, and case is ignored.
-pub(crate) trait Suggested {
-    fn names() -> Vec<String>;
-}
-
-/// Suggested names, and any other text.
-pub(crate) struct SuggestedOf<T>(PhantomData<T>);
-
-impl<T: Suggested> JsonSchema for SuggestedOf<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "SuggestedOf".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string", "enum": T::names() }, { "type": "string" }] })
-    }
-}
-
-/// Defines types that stand for suggested names, each with how they are listed.
+/// Defines names that an editor suggests, each with how they are listed. The parser takes further
+/// spellings of them: an algorithm has several names, and case is ignored.
 macro_rules! suggested {
     ($($(#[$doc:meta])* $type:ident: $names:expr;)+) => {
         $($(#[$doc])*
+        #[derive(Debug, Clone)]
         pub(crate) struct $type;
 
-        impl Suggested for $type {
-            fn names() -> Vec<String> {
-                $names.into_iter().map(|name| name.to_string()).collect()
+        impl Texts for $type {
+            fn schema() -> Schema {
+                let names: Vec<String> = $names.into_iter().map(|name| name.to_string()).collect();
+                json_schema!({ "anyOf": [{ "type": "string", "enum": names }, { "type": "string" }] })
             }
         })+
     };
@@ -118,18 +128,11 @@ suggested! {
 }
 
 /// An interface of the standards: its name as they write it is suggested, and the parser ignores case.
+#[derive(Debug, Clone)]
 pub(crate) struct Kind;
 
-impl JsonSchema for Kind {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Kind".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+impl Texts for Kind {
+    fn schema() -> Schema {
         let names: Vec<_> = InterfaceKind::ALL.iter().map(|kind| kind.name()).collect();
         // JSON Schema's regular expressions have no flag that ignores case.
         let either_case = |letter: char| match letter {

@@ -304,11 +304,8 @@ fn allowed(raw: &RawSidecar) -> Result<Vec<Allowed>, Fault> {
         let allowed = Allowed::parse(raw).map_err(|fault| fault.within(&format!("allow[{index}]")))?;
         // Several addresses of one thing share a name, and a counter.
         if !known.insert(allowed.clone()) {
-            return Err(Fault::new(
-                format!("allow[{index}]"),
-                "stands there twice",
-                "remove one",
-            ));
+            let hint = "remove one";
+            return Err(Fault::new(format!("allow[{index}]"), "stands there twice", hint));
         }
         all.push(allowed);
     }
@@ -319,11 +316,8 @@ fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high
     if value >= low && value <= high {
         Ok(value)
     } else {
-        Err(Fault::new(
-            place,
-            format!("{value} is out of bounds"),
-            format!("between {low} and {high}"),
-        ))
+        let hint = format!("between {low} and {high}");
+        Err(Fault::new(place, format!("{value} is out of bounds"), hint))
     }
 }
 
@@ -360,11 +354,8 @@ impl Sidecar {
             of_this_host("listen", raw.listen).map_err(|fault| fault.within(&place))?;
             of_this_host("forward", raw.forward).map_err(|fault| fault.within(&place))?;
             if raw.listen == raw.forward {
-                return Err(Fault::new(
-                    place,
-                    "forwards to itself",
-                    "`forward` is where the network function listens",
-                ));
+                let hint = "`forward` is where the network function listens";
+                return Err(Fault::new(place, "forwards to itself", hint));
             }
             inbound.push(Inbound {
                 listen: raw.listen,
@@ -433,11 +424,8 @@ impl Sidecar {
         let mut known = HashSet::new();
         for address in &listening {
             if address.port() != 0 && !known.insert(address) {
-                return Err(Fault::new(
-                    "",
-                    format!("two listeners want {address}"),
-                    "give each its own port",
-                ));
+                let hint = "give each its own port";
+                return Err(Fault::new("", format!("two listeners want {address}"), hint));
             }
         }
         Ok(Self {

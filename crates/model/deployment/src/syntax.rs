@@ -38,7 +38,6 @@ pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serd
 const LONGEST_SHOWN: usize = 120;
 
 /// The YAML reader's error about `text`, of a deployment file or of another that people write.
-#[must_use]
 pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
     let location = error.location();
     let (line, column) = location.map_or((0, 0), |at| (at.line(), at.column()));
@@ -91,7 +90,6 @@ fn cause(message: &str) -> &str {
 }
 
 /// The line of a file with a mark under the column, both from 1; begins with a line feed.
-#[must_use]
 pub fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<String> {
     let shown = text.lines().nth(line.checked_sub(1)?)?;
     let column = column.try_into().ok()?.checked_sub(1)?;

@@ -67,7 +67,6 @@ impl fmt::Display for HttpUrl {
 
 impl HttpUrl {
     /// Host and port, as a request names them.
-    #[must_use]
     pub fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),

@@ -83,13 +83,11 @@ pub static JWS_ALGORITHMS: &[JwsAlgorithm] = &{
 };
 
 /// The scheme with this identifier.
-#[must_use]
 pub fn suci_scheme(code: u8) -> Option<&'static SuciScheme> {
     SUCI_SCHEMES.iter().find(|known| known.code == code)
 }
 
 /// The algorithm with this `alg`.
-#[must_use]
 pub fn jws_algorithm(name: &str) -> Option<&'static JwsAlgorithm> {
     JWS_ALGORITHMS.iter().find(|known| known.name == name)
 }

@@ -114,13 +114,11 @@ pub static CIPHERS: &[Cipher] = ciphers! {
 };
 
 /// The cipher suite with this code point.
-#[must_use]
 pub fn cipher(code: CipherSuite) -> Option<&'static Cipher> {
     CIPHERS.iter().find(|known| known.code == code)
 }
 
 /// The cipher suite with this name, as IANA, OpenSSL or rustls write it; case, hyphens and underscores do not matter.
-#[must_use]
 pub fn cipher_named(name: &str) -> Option<&'static Cipher> {
     CIPHERS
         .iter()

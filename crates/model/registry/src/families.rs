@@ -1,6 +1,6 @@
 //! Tables of metrics: a family's field, type, name and help text in one place.
 
-/// Defines label sets of families, one a line.
+/// Defines label sets of families, one a line, each with `new`, which takes the labels in order.
 ///
 /// The crate that uses it depends on `prometheus-client`, as for [`metric_families`](crate::metric_families).
 #[macro_export]
@@ -10,6 +10,13 @@ macro_rules! label_sets {
             #[derive(Debug, Clone, PartialEq, Eq, Hash, prometheus_client::encoding::EncodeLabelSet)]
             $vis struct $name {
                 $($of_field $field: $type),+
+            }
+
+            #[allow(dead_code)]
+            impl $name {
+                $vis fn new($($field: impl Into<$type>),+) -> Self {
+                    Self { $($field: $field.into()),+ }
+                }
             }
         )+
     };

@@ -76,7 +76,6 @@ pub struct Framework {
 
 impl Framework {
     /// Its demand on key exchanges, or on signatures.
-    #[must_use]
     pub const fn asks(&self, subject: Subject) -> &'static str {
         match subject {
             Subject::KeyExchange => self.key_exchange,
@@ -85,7 +84,6 @@ impl Framework {
     }
 
     /// The part of the document that says so.
-    #[must_use]
     pub const fn place(&self, subject: Subject) -> &'static str {
         match subject {
             Subject::KeyExchange => self.places[0],

@@ -148,13 +148,11 @@ pub static GROUPS: &[Group] = groups! {
 };
 
 /// The group with this code point.
-#[must_use]
 pub fn group(code: NamedGroup) -> Option<&'static Group> {
     GROUPS.iter().find(|known| known.code == code)
 }
 
 /// The group with this name, as IANA, OpenSSL or rustls write it; case, hyphens and underscores do not matter.
-#[must_use]
 pub fn group_named(name: &str) -> Option<&'static Group> {
     GROUPS
         .iter()

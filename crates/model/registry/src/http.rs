@@ -66,7 +66,6 @@ pub static NETWORK_FUNCTIONS: &[NetworkFunction] = functions! {
 };
 
 /// The network function with a service of this name: `nnrf-disc`.
-#[must_use]
 pub fn network_function_of(service: &str) -> Option<&'static NetworkFunction> {
     let rest = service.strip_prefix('n')?;
     NETWORK_FUNCTIONS.iter().find(|known| {
@@ -76,7 +75,6 @@ pub fn network_function_of(service: &str) -> Option<&'static NetworkFunction> {
 }
 
 /// The network function of this name, in upper case: `NRF`.
-#[must_use]
 pub fn network_function_named(name: &str) -> Option<&'static NetworkFunction> {
     NETWORK_FUNCTIONS.iter().find(|known| known.name == name)
 }
@@ -125,7 +123,6 @@ pub static HTTP_APIS: &[HttpApi] = apis! {
 };
 
 /// The API that a segment of a path names.
-#[must_use]
 pub fn http_api(segment: &str) -> Option<&'static HttpApi> {
     HTTP_APIS.iter().find(|known| {
         let length = known.segment.len();

@@ -74,13 +74,11 @@ pub const MACSEC_KEY_ID: usize = 16;
 pub const MACSEC_SALT: usize = 12;
 
 /// The cipher suite with this identifier.
-#[must_use]
 pub fn macsec_suite(id: u64) -> Option<&'static MacsecSuite> {
     MACSEC_SUITES.iter().find(|known| known.id == id)
 }
 
 /// The cipher suite with this name, as IEEE or iproute2 write it; case, hyphens and underscores do not matter.
-#[must_use]
 pub fn macsec_suite_named(name: &str) -> Option<&'static MacsecSuite> {
     MACSEC_SUITES
         .iter()

@@ -137,7 +137,6 @@ pub static PRIMITIVES: &[Primitive] = primitives! {
 
 /// The primitive with this name, as its specification, OpenSSL, aws-lc-rs or strongSwan write it; case, hyphens and
 /// underscores do not matter.
-#[must_use]
 pub fn primitive(name: &str) -> Option<&'static Primitive> {
     PRIMITIVES.iter().find(|known| {
         any_is(

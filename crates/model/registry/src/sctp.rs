@@ -62,7 +62,6 @@ pub fn sctp_application(payload_protocol: u32) -> Option<(&'static SctpApplicati
 }
 
 /// The application that usually listens on this port.
-#[must_use]
 pub fn sctp_application_at(port: u16) -> Option<&'static SctpApplication> {
     SCTP_APPLICATIONS.iter().find(|known| known.port == Some(port))
 }
@@ -75,7 +74,6 @@ pub const SCTP_OVER_TLS: &str = "bartizan-sctp/1";
 pub const SCTP_OVER_QUIC: &str = "bartizan-sctp-quic/1";
 
 /// The interface of this name among those that run over SCTP; `F1-C` is `F1` here.
-#[must_use]
 pub fn sctp_interface_named(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix("-C").unwrap_or(name);
     let known = SCTP_APPLICATIONS.iter().find(|known| known.interface == name);

@@ -104,7 +104,6 @@ pub static SIGNATURES: &[Signature] = signatures! {
 };
 
 /// The signature scheme with this code point.
-#[must_use]
 pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|known| known.code == code)
 }
@@ -112,7 +111,6 @@ pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
 /// The safety of a scheme from a forger with a quantum computer; none where nothing is known of it.
 /// A pair of a hash and a signature algorithm, as TLS 1.2 has them (RFC 5246, section 7.4.1.4.1;
 /// RFC 9189, section 6 for GOST), is classical whichever it is.
-#[must_use]
 pub fn signature_safety(code: SignatureScheme) -> Option<Safety> {
     let pair = pair_name(code.0).map(|_| Safety::Vulnerable);
     signature(code).map(|known| known.forgery).or(pair)
@@ -133,7 +131,6 @@ pub(crate) fn pair_name(code: u16) -> Option<String> {
 
 /// The signature scheme with this name, as IANA, OpenSSL or rustls write it, or as FIPS 204 writes the algorithm
 /// (`ml-dsa-65`); case, hyphens and underscores do not matter.
-#[must_use]
 pub fn signature_named(name: &str) -> Option<&'static Signature> {
     SIGNATURES
         .iter()

@@ -187,13 +187,11 @@ const SSH_BROKEN_CIPHERS: [&str; 13] = [
 ];
 
 /// The key exchange method of this name.
-#[must_use]
 pub fn ssh_key_exchange(name: &str) -> Option<&'static SshKeyExchange> {
     SSH_KEY_EXCHANGES.iter().find(|known| known.name == name)
 }
 
 /// Safety of the traffic under the cipher of this name; none for one that is not known.
-#[must_use]
 pub fn ssh_cipher(name: &str) -> Option<Safety> {
     match name {
         _ if SSH_CIPHERS.contains(&name) => Some(Safety::QuantumSafe),
@@ -203,7 +201,6 @@ pub fn ssh_cipher(name: &str) -> Option<Safety> {
 }
 
 /// The public key algorithm of this name.
-#[must_use]
 pub fn ssh_public_key(name: &str) -> Option<&'static SshPublicKey> {
     SSH_PUBLIC_KEYS.iter().find(|known| known.name == name)
 }

@@ -9,7 +9,6 @@ pub struct Category(pub u8);
 
 impl Category {
     /// The category of AES with a key of so many bits: 1, 3 and 5 are defined by it.
-    #[must_use]
     pub const fn of_aes(key_bits: u16) -> Option<Self> {
         match key_bits {
             128 => Some(Self(1)),

@@ -43,7 +43,6 @@ pub static TCP_APPLICATIONS: &[TcpApplication] = &[
 ];
 
 /// The protocol with this port, where it is carried so.
-#[must_use]
 pub fn tcp_application_at(port: u16, carrier: &str) -> Option<&'static TcpApplication> {
     TCP_APPLICATIONS
         .iter()

@@ -85,7 +85,6 @@ const fn version_1(version: u32, name: &'static str, salt: [u8; 20]) -> QuicVers
 }
 
 /// The version of QUIC under a number, where its Initial packets can be opened.
-#[must_use]
 pub fn quic_version(version: u32) -> Option<&'static QuicVersion> {
     QUIC_VERSIONS.iter().find(|known| known.version == version)
 }

@@ -131,7 +131,6 @@ pub static X509_ALGORITHMS: &[X509Algorithm] = algorithms! {
 
 /// The algorithm with this object identifier and, for an elliptic curve, the curve's: the first of an identifier's rows
 /// where no parameters are given.
-#[must_use]
 pub fn x509_algorithm(oid: &str, parameters: Option<&str>) -> Option<&'static X509Algorithm> {
     X509_ALGORITHMS.iter().find(|known| {
         known.oid == oid && (known.parameters.is_none() || parameters.is_none() || known.parameters == parameters)
@@ -139,7 +138,6 @@ pub fn x509_algorithm(oid: &str, parameters: Option<&str>) -> Option<&'static X5
 }
 
 /// The algorithm with this name, as its document or OpenSSL write it; case, hyphens and underscores do not matter.
-#[must_use]
 pub fn x509_algorithm_named(name: &str) -> Option<&'static X509Algorithm> {
     X509_ALGORITHMS
         .iter()

@@ -9,11 +9,15 @@ use crate::unit::{Bytes, Microseconds, UnitError};
 /// More points than a curve has use for.
 const MOST_POINTS: usize = 10_000;
 
-/// Processing delay of both ends together, by the size of the unprotected frame; straight lines between the points.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DelayCurve {
-    points: Vec<(Bytes, Microseconds)>,
-    source: Source,
+bartizan_registry::made! {
+    /// Processing delay of both ends together, by the size of the unprotected frame; straight lines between the points.
+    #[derive(Debug, Clone, PartialEq, Serialize)]
+    pub struct DelayCurve,
+    /// The same delay for frames up to this size.
+    pub constant(delay: Microseconds, up_to: Bytes, source: Source) {
+        points: Vec<(Bytes, Microseconds)> = vec![(up_to, delay)],
+        source: Source,
+    }
 }
 
 /// Why there is no such curve, or no such point of it.
@@ -67,14 +71,6 @@ impl DelayCurve {
             return Err(CurveError::Twice(two[0].0.value()));
         }
         Ok(Self { points, source })
-    }
-
-    /// The same delay for frames up to this size.
-    pub fn constant(delay: Microseconds, up_to: Bytes, source: Source) -> Self {
-        Self {
-            points: vec![(up_to, delay)],
-            source,
-        }
     }
 
     /// The columns of a table of commas: a heading `size,NAME,...`, then a line for each size with delays in microseconds. A curve for each column.

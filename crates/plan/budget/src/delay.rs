@@ -43,7 +43,6 @@ pub struct Link {
 }
 
 /// Light's way: `distance / 2e8 m/s`.
-#[must_use]
 pub fn propagation(distance: Metres) -> Microseconds {
     // 100 000 km take half a second: within bounds.
     Microseconds::new(distance.value() / IN_FIBRE * 1e6).unwrap_or(Microseconds::ZERO)

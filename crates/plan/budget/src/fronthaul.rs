@@ -41,7 +41,6 @@ pub struct Processing {
 
 impl Processing {
     /// The curve of a mode.
-    #[must_use]
     pub const fn of(&self, mode: Mode) -> Option<&DelayCurve> {
         match mode {
             Mode::Encryption => self.encryption.as_ref(),
@@ -147,14 +146,12 @@ pub fn feasibility(
 }
 
 /// The longest fibre, in whole metres, over which a frame is on time: what the limit leaves after all else, at 5 us per kilometre. `None` where all else takes too long already.
-#[must_use]
 pub fn reach_metres(limit: Microseconds, without_fibre: Microseconds) -> Option<u64> {
     let left = limit.value() - without_fibre.value();
     (left >= 0.0).then(|| (left * 1e-6 * delay::IN_FIBRE).floor() as u64)
 }
 
 /// A frame of the fronthaul whose size is the largest that Groen et al. 2024 (section 3.2.1) observed.
-#[must_use]
 pub fn observed_frame() -> Bytes {
     Bytes::from(OBSERVED_FRAME)
 }
@@ -163,7 +160,6 @@ pub fn observed_frame() -> Bytes {
 const OBSERVED_FRAME: u16 = 7678;
 
 /// The least frame there is, without check sequence.
-#[must_use]
 pub fn least_frame() -> Bytes {
     Bytes::from(Header::ETHERNET_LEAST.bytes)
 }

@@ -56,29 +56,22 @@ pub enum Role {
     Padding,
 }
 
-/// One part of a packet, in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Part {
-    /// Name of the part.
-    pub name: Cow<'static, str>,
-    /// Size of the part.
-    pub bytes: Bytes,
-    /// Purpose of the part.
-    pub role: Role,
-    /// Document and section that define its size.
-    pub document: Cow<'static, str>,
+bartizan_registry::made! {
+    /// One part of a packet, in order.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct Part, header(header: Header) {
+        /// Name of the part.
+        pub name: Cow<'static, str> = Cow::Borrowed(header.name),
+        /// Size of the part.
+        pub bytes: Bytes = Bytes::from(header.bytes),
+        /// Purpose of the part.
+        pub role: Role = Role::Added,
+        /// Document and section that define its size.
+        pub document: Cow<'static, str> = Cow::Owned(format!("{}, {}", header.document, header.section)),
+    }
 }
 
 impl Part {
-    fn header(header: Header) -> Self {
-        Self {
-            name: Cow::Borrowed(header.name),
-            bytes: Bytes::from(header.bytes),
-            role: Role::Added,
-            document: Cow::Owned(format!("{}, {}", header.document, header.section)),
-        }
-    }
-
     fn kept(header: Header) -> Self {
         Self {
             role: Role::Payload,

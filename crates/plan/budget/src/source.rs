@@ -23,16 +23,20 @@ pub enum Origin {
     Formula,
 }
 
-/// Origin of a number.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Source {
-    /// Kind of evidence.
-    pub origin: Origin,
-    /// Its name: `RFC 4303`, `Groen et al. 2024`, the path of a record.
-    pub name: Cow<'static, str>,
-    /// The place within: `section 2.2`, `table 4`; empty where the name says all.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub place: Cow<'static, str>,
+bartizan_registry::made! {
+    /// Origin of a number.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+    pub struct Source,
+    /// A record of an experiment: its name, and the part and run within.
+    pub record(name: impl Into<String>, place: impl Into<String>) {
+        /// Kind of evidence.
+        pub origin: Origin = Origin::Record,
+        /// Its name: `RFC 4303`, `Groen et al. 2024`, the path of a record.
+        pub name: Cow<'static, str> = Cow::Owned(name.into()),
+        /// The place within: `section 2.2`, `table 4`; empty where the name says all.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        pub place: Cow<'static, str> = Cow::Owned(place.into()),
+    }
 }
 
 impl Source {
@@ -54,15 +58,6 @@ impl Source {
     /// A flag of the command line, or its default.
     pub const fn input(flag: &'static str) -> Self {
         Self::fixed(Origin::Input, flag, "")
-    }
-
-    /// A record of an experiment: its name, and the part and run within.
-    pub fn record(name: impl Into<String>, place: impl Into<String>) -> Self {
-        Self {
-            origin: Origin::Record,
-            name: Cow::Owned(name.into()),
-            place: Cow::Owned(place.into()),
-        }
     }
 
     /// A file of the user.

@@ -5,14 +5,14 @@ use std::iter::Sum;
 use std::ops::{Add, Mul};
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Why a number is no quantity.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum UnitError {
     /// It lies outside of what makes sense.
-    #[error("{quantity} of {given}{}: it is between {least} and {most}{}{}", behind(.unit), behind(.unit), reason(.why))]
+    #[error("{quantity} of {given}{}: it is between {least} and {most}{}{}", around(" ", .unit, ""), around(" ", .unit, ""), around(" (", .why, ")"))]
     OutOfBounds {
         /// Requested quantity, such as `distance`.
         quantity: &'static str,
@@ -41,19 +41,11 @@ pub enum UnitError {
     },
 }
 
-/// A unit behind its number; of a share there is none.
-fn behind(unit: &str) -> String {
-    match unit {
+/// Words between `before` and `after`, such as a unit behind its number; nothing for no words.
+fn around(before: &str, words: &str, after: &str) -> String {
+    match words {
         "" => String::new(),
-        unit => format!(" {unit}"),
-    }
-}
-
-fn reason(why: &str) -> String {
-    if why.is_empty() {
-        String::new()
-    } else {
-        format!(" ({why})")
+        words => format!("{before}{words}{after}"),
     }
 }
 
@@ -112,7 +104,7 @@ fn read<Q: Quantity>(text: &str) -> Result<f64, UnitError> {
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident, $what:literal in $unit:literal, $least:literal to $most:literal because $why:literal, as $example:literal: $($suffix:literal = $factor:literal),*) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
         pub struct $name(f64);
 
         impl Quantity for $name {
@@ -126,13 +118,6 @@ macro_rules! quantity {
         }
 
         impl $name {
-            /// The least that is accepted.
-            pub const LEAST: f64 = $least;
-            /// The most that is accepted.
-            pub const MOST: f64 = $most;
-            /// The unit values are kept in.
-            pub const UNIT: &'static str = $unit;
-
             /// A quantity of this many units; refused where that is out of bounds or no number.
             pub fn new(value: f64) -> Result<Self, UnitError> {
                 bounded::<Self>(value).map(Self)
@@ -149,12 +134,6 @@ macro_rules! quantity {
 
             fn from_str(text: &str) -> Result<Self, UnitError> {
                 Self::new(read::<Self>(text)?)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_f64(self.0)
             }
         }
 
@@ -194,11 +173,6 @@ impl Microseconds {
     /// No time.
     pub const ZERO: Self = Self(0.0);
 
-    /// Builds the quantity from seconds.
-    pub fn from_seconds(seconds: f64) -> Result<Self, UnitError> {
-        Self::new(seconds * 1e6)
-    }
-
     /// Duration in seconds.
     pub fn seconds(self) -> f64 {
         self.0 / 1e6
@@ -235,7 +209,7 @@ impl Mul<u32> for Microseconds {
 }
 
 /// A size, in bytes: of a header, a packet, a flight, a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Bytes(u64);
 
 impl Quantity for Bytes {
@@ -285,7 +259,6 @@ impl Bytes {
     }
 
     /// In how many pieces of this size at most it goes; in none where the pieces hold nothing.
-    #[must_use]
     pub const fn pieces_of(self, piece: Self) -> Option<u64> {
         if piece.0 == 0 {
             None
@@ -305,23 +278,16 @@ impl Bytes {
     }
 }
 
-impl From<u8> for Bytes {
-    fn from(bytes: u8) -> Self {
-        Self(u64::from(bytes))
-    }
+macro_rules! from {
+    ($($number:ty),+) => {
+        $(impl From<$number> for Bytes {
+            fn from(bytes: $number) -> Self {
+                Self(u64::from(bytes))
+            }
+        })+
+    };
 }
-
-impl From<u16> for Bytes {
-    fn from(bytes: u16) -> Self {
-        Self(u64::from(bytes))
-    }
-}
-
-impl From<u32> for Bytes {
-    fn from(bytes: u32) -> Self {
-        Self(u64::from(bytes))
-    }
-}
+from!(u8, u16, u32);
 
 impl Add for Bytes {
     type Output = Self;
@@ -353,12 +319,6 @@ impl FromStr for Bytes {
         }
         // Within 0 to 10^15, where every whole f64 is an exact u64.
         Ok(Self(value as u64))
-    }
-}
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(self.0)
     }
 }
 

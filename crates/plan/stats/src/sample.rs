@@ -43,7 +43,6 @@ impl Sample {
 
     /// The value below which this share (0 to 1, others are taken as the nearer end) of the sample lies, by linear
     /// interpolation (type 7 of Hyndman and Fan).
-    #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
         quantile(&self.sorted, share)

@@ -17,7 +17,6 @@ pub use http::{Limits, Protocol, serve};
 pub use service::{Error, Service};
 
 /// A time in the form of RFC 3339, UTC: `2027-02-19T08:00:00Z`; empty where that has no such form.
-#[must_use]
 pub fn moment(time: SystemTime) -> String {
     time::OffsetDateTime::from(time)
         .format(&time::format_description::well_known::Rfc3339)

@@ -51,16 +51,20 @@ pub enum Step {
     Wait,
 }
 
-/// One process's view of the Lease. Times are its monotonic time, from any beginning.
-#[derive(Debug, Clone)]
-pub struct Election {
-    /// This process's name.
-    pub me: String,
-    /// Waiting times of the election.
-    pub timing: Timing,
-    seen: Option<(Lease, Duration)>,
-    /// Time of the request by which it last became or stayed the holder.
-    renewed: Option<Duration>,
+bartizan_registry::made! {
+    /// One process's view of the Lease. Times are its monotonic time, from any beginning.
+    #[derive(Debug, Clone)]
+    pub struct Election,
+    /// For a process of this name, which no other process has or had.
+    pub new(me: &str, timing: Timing) {
+        /// This process's name.
+        pub me: String = me.to_owned(),
+        /// Waiting times of the election.
+        pub timing: Timing,
+        seen: Option<(Lease, Duration)> = None,
+        /// Time of the request by which it last became or stayed the holder.
+        renewed: Option<Duration> = None,
+    }
 }
 
 impl Default for Timing {
@@ -75,16 +79,6 @@ impl Default for Timing {
 }
 
 impl Election {
-    /// For a process of this name, which no other process has or had.
-    pub fn new(me: &str, timing: Timing) -> Self {
-        Self {
-            me: me.to_owned(),
-            timing,
-            seen: None,
-            renewed: None,
-        }
-    }
-
     /// Takes note of the Lease as it was read; `now` is when the answer was there.
     pub fn observe(&mut self, lease: Option<&Lease>, now: Duration) {
         match lease {

@@ -12,7 +12,6 @@ use crate::objects::{Authority, Certificate, Circumstances, Secret};
 /// The moment from which a certificate is renewed: a third of its lifetime before its end, or as
 /// configured, and up to a quarter of that earlier, by the name of namespace and node, so that
 /// certificates issued together are not renewed together.
-#[must_use]
 pub fn renew_at(certificate: &Certificate, before: Option<Duration>, namespace: &str, node: &str) -> SystemTime {
     let lifetime = certificate
         .not_after
@@ -80,7 +79,6 @@ pub fn due(
 }
 
 /// The names of a node, as certificates' are written.
-#[must_use]
 pub fn names(identity: &Identity) -> BTreeSet<String> {
     let dns = identity.dns().iter().map(|name| format!("DNS:{name}"));
     let ip = identity.ip().iter().map(|address| format!("IP:{address}"));

@@ -36,13 +36,17 @@ pub(crate) fn nonce() -> Result<Vec<u8>, Error> {
     Ok(octets)
 }
 
-/// A password-based MAC with its parameters: PasswordBasedMac or PBMAC1 (RFC 9481, section 6.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PasswordMac {
-    salt: Vec<u8>,
-    derivation: Derivation,
-    rounds: i64,
-    mac: ObjectIdentifier,
+bartizan_registry::made! {
+    /// A password-based MAC with its parameters: PasswordBasedMac or PBMAC1 (RFC 9481, section 6.1).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct PasswordMac,
+    /// Parameters of a message of ours, with a fresh salt.
+    pub(crate) fresh() -> Result<Self, Error> {
+        salt: Vec<u8> = nonce()?,
+        derivation: Derivation = Derivation::Hash(oid::SHA256),
+        rounds: i64 = OWN_ROUNDS,
+        mac: ObjectIdentifier = oid::HMAC_SHA256,
+    }
 }
 
 /// The way from the secret to the MAC's key.
@@ -84,16 +88,6 @@ thread_local! {
 }
 
 impl PasswordMac {
-    /// Parameters of a message of ours, with a fresh salt.
-    pub(crate) fn fresh() -> Result<Self, Error> {
-        Ok(Self {
-            salt: nonce()?,
-            derivation: Derivation::Hash(oid::SHA256),
-            rounds: OWN_ROUNDS,
-            mac: oid::HMAC_SHA256,
-        })
-    }
-
     /// PBMAC1 as Siemens' CmpRaComponent has it by default.
     #[cfg(test)]
     pub(crate) fn pbmac1() -> Self {
@@ -356,23 +350,19 @@ impl KeyedMac {
     }
 }
 
-/// Authorities whose signatures are believed.
-#[derive(Debug, Clone)]
-pub struct Trust {
-    /// The trust anchors.
-    pub roots: Vec<Certificate>,
-    lists: Vec<RevocationList>,
+bartizan_registry::made! {
+    /// Authorities whose signatures are believed.
+    #[derive(Debug, Clone)]
+    pub struct Trust,
+    /// Any of these roots: while one takes another's place there are two.
+    pub new(roots: Vec<Certificate>) {
+        /// The trust anchors.
+        pub roots: Vec<Certificate>,
+        lists: Vec<RevocationList> = Vec::new(),
+    }
 }
 
 impl Trust {
-    /// Any of these roots: while one takes another's place there are two.
-    pub fn new(roots: Vec<Certificate>) -> Self {
-        Self {
-            roots,
-            lists: Vec::new(),
-        }
-    }
-
     /// Adds revocation lists, those signed last first.
     #[must_use]
     pub fn revoking(mut self, lists: Vec<RevocationList>) -> Self {

@@ -35,15 +35,19 @@ const MOST: usize = 1024;
 /// others.
 const OF_A_NAME: usize = 16;
 
-/// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that
-/// is not in the authority's records too.
-#[derive(Debug)]
-pub struct Responder {
-    identity: Identity,
-    transactions: VecDeque<Transaction>,
-    /// Certificates that were not confirmed in time, and that [`Responder::forget`] has not given
-    /// yet.
-    unconfirmed: Vec<Serial>,
+bartizan_registry::made! {
+    /// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that
+    /// is not in the authority's records too.
+    #[derive(Debug)]
+    pub struct Responder,
+    /// One that signs as `identity`, whose certificate has the profile of a responder.
+    pub new(identity: Identity) {
+        identity: Identity,
+        transactions: VecDeque<Transaction> = VecDeque::new(),
+        /// Certificates that were not confirmed in time, and that [`Responder::forget`] has not given
+        /// yet.
+        unconfirmed: Vec<Serial> = Vec::new(),
+    }
 }
 
 /// A message that goes back, and what happened.
@@ -100,13 +104,17 @@ struct Unconfirmed {
     sender: String,
 }
 
-/// Contents of the answer to a request.
-struct Outcome {
-    kind: u32,
-    body: Vec<u8>,
-    certificates: Vec<Vec<u8>>,
-    event: Event,
-    unconfirmed: Option<Unconfirmed>,
+bartizan_registry::made! {
+    /// Contents of the answer to a request.
+    struct Outcome,
+    /// An outcome that sends no certificates and waits for no confirmation.
+    new(kind: u32, body: Vec<u8>, event: Event) {
+        kind: u32,
+        body: Vec<u8>,
+        certificates: Vec<Vec<u8>> = Vec::new(),
+        event: Event,
+        unconfirmed: Option<Unconfirmed> = None,
+    }
 }
 
 /// Text for the requester where this end failed: paths and errors of the records are none of its business.
@@ -116,15 +124,6 @@ pub(crate) const OURS: &str = "the authority failed, and its log says why";
 pub(crate) struct Refusal(pub(crate) Failure, pub(crate) String);
 
 impl Responder {
-    /// One that signs as `identity`, whose certificate has the profile of a responder.
-    pub fn new(identity: Identity) -> Self {
-        Self {
-            identity,
-            transactions: VecDeque::new(),
-            unconfirmed: Vec::new(),
-        }
-    }
-
     /// Signer of the answers.
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -320,17 +319,6 @@ impl Event {
 }
 
 impl Outcome {
-    /// An outcome that sends no certificates and waits for no confirmation.
-    fn new(kind: u32, body: Vec<u8>, event: Event) -> Self {
-        Self {
-            kind,
-            body,
-            certificates: Vec::new(),
-            event,
-            unconfirmed: None,
-        }
-    }
-
     /// A refusal stands in the answer that the request would have got where it has a place for it,
     /// and in an error otherwise.
     fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {

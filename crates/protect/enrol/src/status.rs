@@ -102,24 +102,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A PKIStatusInfo.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// PKIStatus: 0 accepted, 1 granted with modifications, 2 rejected.
-    value: i64,
-    text: Vec<String>,
-    failure: Option<Failure>,
+bartizan_registry::made! {
+    /// A PKIStatusInfo.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct Status, pub(crate) accepted() {
+        /// PKIStatus: 0 accepted, 1 granted with modifications, 2 rejected.
+        value: i64 = 0,
+        text: Vec<String> = Vec::new(),
+        failure: Option<Failure> = None,
+    }
 }
 
 impl Status {
-    pub(crate) fn accepted() -> Self {
-        Self {
-            value: 0,
-            text: Vec::new(),
-            failure: None,
-        }
-    }
-
     pub(crate) fn rejected(failure: Failure, text: String) -> Self {
         Self {
             value: 2,

@@ -20,35 +20,39 @@ const AHEAD_AT_MOST: usize = 64 * 1024;
 /// A body moves on where its reader takes this much, or all that waits, as with HTTP/2.
 const LEAST: usize = 16 * 1024;
 
-/// One end of a connection: no socket, no clock. It carries one message in each direction at a
-/// time, each under the number that a stream of HTTP/2 would have. Bytes that a client sends ahead
-/// wait unread.
-#[derive(Debug)]
-pub struct Connection<T> {
-    role: Role,
-    bounds: Bounds,
-    /// Bytes to be written; of these the first `written` are.
-    out: Vec<u8>,
-    written: usize,
-    next: u32,
-    stream: Option<Stream<T>>,
-    /// The next head, as far as it has come.
-    scan: Scan,
-    /// Bytes of a head that has begun, and sweeps since.
-    begun: usize,
-    begun_still: u32,
-    /// An empty line before this request was passed over (RFC 9112, section 2.2).
-    blank: bool,
-    /// Bytes received that wait for the response under way.
-    ahead: usize,
-    /// Something received before can go on.
-    resumed: bool,
-    /// No message after this one.
-    closing: bool,
-    /// Nothing more: what is under way, if anything, has been broken off.
-    ended: bool,
-    /// Status that is answered to the client where the connection fails.
-    status: u16,
+bartizan_registry::made! {
+    /// One end of a connection: no socket, no clock. It carries one message in each direction at a
+    /// time, each under the number that a stream of HTTP/2 would have. Bytes that a client sends ahead
+    /// wait unread.
+    #[derive(Debug)]
+    pub struct Connection<T>,
+    /// One that has carried nothing.
+    pub new(role: Role, bounds: Bounds) {
+        role: Role,
+        bounds: Bounds,
+        /// Bytes to be written; of these the first `written` are.
+        out: Vec<u8> = Vec::new(),
+        written: usize = 0,
+        next: u32 = 1,
+        stream: Option<Stream<T>> = None,
+        /// The next head, as far as it has come.
+        scan: Scan = Scan::default(),
+        /// Bytes of a head that has begun, and sweeps since.
+        begun: usize = 0,
+        begun_still: u32 = 0,
+        /// An empty line before this request was passed over (RFC 9112, section 2.2).
+        blank: bool = false,
+        /// Bytes received that wait for the response under way.
+        ahead: usize = 0,
+        /// Something received before can go on.
+        resumed: bool = false,
+        /// No message after this one.
+        closing: bool = false,
+        /// Nothing more: what is under way, if anything, has been broken off.
+        ended: bool = false,
+        /// Status that is answered to the client where the connection fails.
+        status: u16 = 400,
+    }
 }
 
 /// One request and its response.
@@ -132,27 +136,6 @@ impl<T> Stream<T> {
 }
 
 impl<T> Connection<T> {
-    /// One that has carried nothing.
-    pub fn new(role: Role, bounds: Bounds) -> Self {
-        Self {
-            role,
-            bounds,
-            out: Vec::new(),
-            written: 0,
-            next: 1,
-            stream: None,
-            scan: Scan::default(),
-            begun: 0,
-            begun_still: 0,
-            blank: false,
-            ahead: 0,
-            resumed: false,
-            closing: false,
-            ended: false,
-            status: 400,
-        }
-    }
-
     fn find(&mut self, id: u32) -> Option<&mut Stream<T>> {
         self.stream.as_mut().filter(|stream| stream.id == id)
     }
@@ -371,7 +354,6 @@ impl<T> Connection<T> {
     }
 
     /// The stream under way, where something waits for its reader.
-    #[must_use]
     pub fn longest_waiting(&mut self) -> Option<u32> {
         self.stream
             .as_ref()

@@ -12,11 +12,15 @@ pub enum Indexing {
     Never,
 }
 
-/// A list of header fields (RFC 9113, section 8.2), pseudo-header fields first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields {
-    text: Vec<u8>,
-    spans: Vec<Span>,
+bartizan_registry::made! {
+    /// A list of header fields (RFC 9113, section 8.2), pseudo-header fields first.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Fields,
+    /// An empty list with room for a head as the SBI has them: growing to it by doubling takes nine allocations.
+    pub(crate) roomy() {
+        text: Vec<u8> = Vec::with_capacity(384),
+        spans: Vec<Span> = Vec::with_capacity(12),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +35,6 @@ impl Fields {
     /// An empty list.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// An empty list with room for a head as the SBI has them: growing to it by doubling takes nine allocations.
-    pub(crate) fn roomy() -> Self {
-        Self {
-            text: Vec::with_capacity(384),
-            spans: Vec::with_capacity(12),
-        }
     }
 
     /// Adds a field at the end.
@@ -87,7 +83,6 @@ impl Fields {
     }
 
     /// The value of the first field of this name, which is in lower case.
-    #[must_use]
     pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
         self.iter()
             .find(|(known, _, _)| *known == name)

@@ -265,27 +265,19 @@ impl Api {
     }
 }
 
-/// A request.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) accept: &'static str,
-    pub(crate) content: &'static str,
-    pub(crate) body: Bytes,
+bartizan_registry::made! {
+    /// A request.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Call, pub(crate) get(path: impl Into<String>) {
+        pub(crate) method: Method = Method::GET,
+        pub(crate) path: String = path.into(),
+        pub(crate) accept: &'static str = "application/json",
+        pub(crate) content: &'static str = "",
+        pub(crate) body: Bytes = Bytes::new(),
+    }
 }
 
 impl Call {
-    pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self {
-            method: Method::GET,
-            path: path.into(),
-            accept: "application/json",
-            content: "",
-            body: Bytes::new(),
-        }
-    }
-
     /// Requests only the metadata of an object.
     pub(crate) fn metadata(path: impl Into<String>) -> Self {
         Self {

@@ -11,7 +11,7 @@ use bartizan_tls::{Credentials, Weight};
 use data_encoding::BASE64;
 
 use crate::issuer::{IssuerReference, scheme};
-use crate::issuing::Made;
+use crate::issuing::{Made, names};
 use crate::objects::fingerprint;
 use crate::requests::{Request, Wanted};
 use crate::store::Store;
@@ -40,6 +40,18 @@ struct Waiting {
     uid: String,
     names: Vec<AlternativeName>,
     since: SystemTime,
+}
+
+impl Waiting {
+    fn asked(&self, answer: Answer) -> Asked {
+        Asked {
+            request: self.request.clone(),
+            uid: self.uid.clone(),
+            names: self.names.iter().map(ToString::to_string).collect(),
+            since: self.since,
+            answer,
+        }
+    }
 }
 
 /// Why nothing was made of an answer.
@@ -171,14 +183,8 @@ impl ExternalIssuer {
                 continue;
             };
             namespace.changed = true;
-            let asked = Asked {
-                request: waiting.request.clone(),
-                uid: waiting.uid.clone(),
-                names: waiting.names.iter().map(ToString::to_string).collect(),
-                since: waiting.since,
-                answer: answers.remove(&waiting.uid).unwrap_or(Answer::Gone),
-            };
-            namespace.observed.asked.insert(node.clone(), asked);
+            let answer = answers.remove(&waiting.uid).unwrap_or(Answer::Gone);
+            namespace.observed.asked.insert(node.clone(), waiting.asked(answer));
         }
     }
 
@@ -191,10 +197,7 @@ impl ExternalIssuer {
         now: SystemTime,
     ) -> Result<Asked, String> {
         let said = |error: bartizan_pki::Error| error.to_string();
-        let dns = order.dns.iter().map(|name| AlternativeName::dns(name));
-        let ip = order.ip.iter().map(|address| AlternativeName::ip(address));
-        let uri = order.uri.iter().map(|uri| AlternativeName::uri(uri));
-        let names = dns.chain(ip).chain(uri).collect::<Result<Vec<_>, _>>().map_err(said)?;
+        let names = names(order).map_err(said)?;
         let key = PrivateKey::generate(self.algorithm).map_err(said)?;
         let request = SigningRequest::write(&key, &names).map_err(said)?;
         let wanted = Wanted {
@@ -219,13 +222,7 @@ impl ExternalIssuer {
             names,
             since: now,
         };
-        let asked = Asked {
-            request: waiting.request.clone(),
-            uid: waiting.uid.clone(),
-            names: waiting.names.iter().map(ToString::to_string).collect(),
-            since: now,
-            answer: Answer::Waiting("was written a moment ago".to_owned()),
-        };
+        let asked = waiting.asked(Answer::Waiting("was written a moment ago".to_owned()));
         self.waiting.insert((namespace.to_owned(), order.node.clone()), waiting);
         Ok(asked)
     }

@@ -19,20 +19,27 @@ const ISSUED_A_DAY: u64 = 48;
 /// Time between two attempts to renew lists: the key of an issuer may be elsewhere for good.
 const AGAIN: Duration = Duration::from_secs(3_600);
 
-pub(crate) struct Issuing {
-    dir: PathBuf,
-    secrets: Secrets,
-    lifetime: Duration,
-    key: OpenedKey,
-    root: String,
-    /// The certificate that signs, DER.
-    pub(crate) issuing: Vec<u8>,
-    /// The newest revocation lists, PEM.
-    pub(crate) list: String,
-    /// The last attempt to renew lists.
-    tried: Option<SystemTime>,
-    /// Lists that could not be renewed then.
-    unrenewed: Vec<String>,
+bartizan_registry::made! {
+    pub(crate) struct Issuing,
+    pub(crate) open(
+        dir: PathBuf, secrets: Secrets, lifetime: Duration, now: SystemTime,
+    ) -> Result<Self, bartizan_pki::Error> {
+        let authority = Authority::open(&dir, &secrets, now)?;
+        let issuing = authority.intermediate().unwrap_or(authority.root());
+        dir: PathBuf,
+        secrets: Secrets,
+        lifetime: Duration,
+        key: OpenedKey = authority.opened_key(),
+        root: String = authority.roots_pem(),
+        /// The certificate that signs, DER.
+        pub(crate) issuing: Vec<u8> = issuing.der().to_vec(),
+        /// The newest revocation lists, PEM.
+        pub(crate) list: String = authority.crl()?,
+        /// The last attempt to renew lists.
+        tried: Option<SystemTime> = None,
+        /// Lists that could not be renewed then.
+        unrenewed: Vec<String> = Vec::new(),
+    }
 }
 
 /// An issued certificate, as it goes into a Secret.
@@ -49,27 +56,6 @@ pub(crate) struct Made {
 }
 
 impl Issuing {
-    pub(crate) fn open(
-        dir: PathBuf,
-        secrets: Secrets,
-        lifetime: Duration,
-        now: SystemTime,
-    ) -> Result<Self, bartizan_pki::Error> {
-        let authority = Authority::open(&dir, &secrets, now)?;
-        let issuing = authority.intermediate().unwrap_or(authority.root());
-        Ok(Self {
-            key: authority.opened_key(),
-            root: authority.roots_pem(),
-            issuing: issuing.der().to_vec(),
-            list: authority.crl()?,
-            dir,
-            secrets,
-            lifetime,
-            tried: None,
-            unrenewed: Vec::new(),
-        })
-    }
-
     fn authority(&self, now: SystemTime) -> Result<Authority, String> {
         let opened = Authority::open_again(&self.dir, &self.secrets, &self.key, now);
         let authority = opened.map_err(|error| error.to_string())?;
@@ -95,16 +81,14 @@ impl Issuing {
     /// Looks at the authority: its newest lists, each of which is signed anew past half of its
     /// time, or where it begins in the future. A clock that is wrong signs nothing.
     pub(crate) fn look(&mut self, now: SystemTime, clock_is_right: bool) -> State {
-        match std::fs::read_to_string(self.dir.join("root.crt.pem")) {
-            Ok(text) => self.root = text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return State::Unavailable(format!("{}: {error}", self.dir.join("root.crt.pem").display())),
-        }
-        // The file is replaced as a whole when a list is signed, so it is read without the lock.
-        match std::fs::read_to_string(self.dir.join("crl.pem")) {
-            Ok(text) => self.list = text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return State::Unavailable(format!("{}: {error}", self.dir.join("crl.pem").display())),
+        // The files are replaced as a whole when a list is signed, so they are read without the lock.
+        for (name, known) in [("root.crt.pem", &mut self.root), ("crl.pem", &mut self.list)] {
+            let file = self.dir.join(name);
+            match std::fs::read_to_string(&file) {
+                Ok(text) => *known = text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return State::Unavailable(format!("{}: {error}", file.display())),
+            }
         }
         let lists = RevocationList::all_of(self.list.as_bytes());
         let is_due = lists.is_empty() || lists.iter().any(|list| is_due(list, now));
@@ -167,16 +151,7 @@ impl Issuing {
 
     fn one(&self, authority: &mut Authority, namespace: &str, order: &Order, now: SystemTime) -> Result<Made, String> {
         let said = |error: bartizan_pki::Error| error.to_string();
-        let mut names = Vec::new();
-        for name in &order.dns {
-            names.push(AlternativeName::dns(name).map_err(said)?);
-        }
-        for address in &order.ip {
-            names.push(AlternativeName::ip(address).map_err(said)?);
-        }
-        for uri in &order.uri {
-            names.push(AlternativeName::uri(uri).map_err(said)?);
-        }
+        let names = names(order).map_err(said)?;
         // The namespace too: nodes of two may have one name. It is nothing that peers look at.
         let common = Some(format!("{namespace}.{}", order.node)).filter(|name| name.len() <= 64);
         let leaf = Leaf {
@@ -203,6 +178,14 @@ impl Issuing {
             not_after: issued.certificate.not_after(),
         })
     }
+}
+
+/// Names of the certificate that is ordered.
+pub(crate) fn names(order: &Order) -> Result<Vec<AlternativeName>, bartizan_pki::Error> {
+    let dns = order.dns.iter().map(|name| AlternativeName::dns(name));
+    let ip = order.ip.iter().map(|address| AlternativeName::ip(address));
+    let uri = order.uri.iter().map(|uri| AlternativeName::uri(uri));
+    dns.chain(ip).chain(uri).collect()
 }
 
 /// True of a list that is past half of its time or begins in the future.

@@ -37,19 +37,14 @@ pub(crate) struct Target {
     pub(crate) address: SocketAddr,
 }
 
-pub(crate) struct SidecarStatus {
-    places: Arc<Semaphore>,
-    changes: mpsc::Sender<Change>,
+bartizan_registry::made! {
+    pub(crate) struct SidecarStatus, pub(crate) new(changes: mpsc::Sender<Change>) {
+        places: Arc<Semaphore> = Arc::new(Semaphore::new(FEW)),
+        changes: mpsc::Sender<Change>,
+    }
 }
 
 impl SidecarStatus {
-    pub(crate) fn new(changes: mpsc::Sender<Change>) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(FEW)),
-            changes,
-        }
-    }
-
     /// Asks those whose turn it is; answers come as changes.
     pub(crate) fn ask(&self, store: &mut Store) {
         let targets = store.due(AGAIN, self.places.available_permits());

@@ -30,7 +30,6 @@ bartizan_registry::named! {
 
 impl Algorithm {
     /// All names, for messages.
-    #[must_use]
     pub fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }

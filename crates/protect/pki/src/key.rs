@@ -25,11 +25,15 @@ const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// PEM label of a key encrypted under a passphrase (RFC 7468, section 11).
 const ENCRYPTED_PRIVATE_KEY: &str = "ENCRYPTED PRIVATE KEY";
 
-/// The public half of a key: what a certificate certifies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublicKey {
-    algorithm: Algorithm,
-    raw: Vec<u8>,
+bartizan_registry::made! {
+    /// The public half of a key: what a certificate certifies.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PublicKey,
+    /// A key from the contents of a SubjectPublicKeyInfo's bit string.
+    pub(crate) from_raw(algorithm: Algorithm, raw: &[u8]) {
+        algorithm: Algorithm,
+        raw: Vec<u8> = raw.to_vec(),
+    }
 }
 
 /// A private key that signs, with the PKCS#8 document it came from or is written as.
@@ -188,14 +192,6 @@ impl rcgen::SigningKey for PrivateKey {
 }
 
 impl PublicKey {
-    /// A key from the contents of a SubjectPublicKeyInfo's bit string.
-    pub(crate) fn from_raw(algorithm: Algorithm, raw: &[u8]) -> Self {
-        Self {
-            algorithm,
-            raw: raw.to_vec(),
-        }
-    }
-
     /// Reads a SubjectPublicKeyInfo (RFC 5280, section 4.1.2.7), DER, of a kind that is certified here.
     pub fn from_spki(der: &[u8]) -> Result<Self, Error> {
         let (rest, info) =

@@ -128,7 +128,6 @@ impl RevocationList {
     }
 
     /// As [`Self::read`] for the lists that can be used; why each other block is left out.
-    #[must_use]
     pub fn usable(text: &[u8]) -> (Vec<Self>, Vec<String>) {
         let (mut lists, mut left_out) = (Vec::new(), Vec::new());
         let text = String::from_utf8_lossy(text);
@@ -147,7 +146,6 @@ impl RevocationList {
     }
 
     /// Those of a PEM text that can be used.
-    #[must_use]
     pub fn all_of(text: &[u8]) -> Vec<Self> {
         let blocks = pem::parse_many(text).unwrap_or_default();
         let lists = blocks.iter().filter(|block| block.tag() == LABEL);

@@ -86,7 +86,6 @@ impl ForeignCertificate {
     }
 
     /// Every certificate of a PEM text that can be read.
-    #[must_use]
     pub fn all_of(text: &[u8]) -> Vec<Self> {
         let blocks = pem::parse_many(text).unwrap_or_default();
         let certificates = blocks.iter().filter(|block| block.tag() == "CERTIFICATE");

@@ -140,10 +140,7 @@ impl Metrics {
         excepted: bool,
         seconds: f64,
     ) {
-        count(
-            &self.handshakes,
-            &HandshakeLabels::new(side, peer, negotiated, excepted),
-        );
+        count(&self.handshakes, &HandshakeLabels::of(side, peer, negotiated, excepted));
         self.handshake_seconds
             .get_or_create(&SideLabels { side })
             .observe(seconds);

@@ -126,24 +126,18 @@ impl Carriers {
     }
 }
 
-/// Certificates and policies in effect, which a reload replaces. Connections keep what they began with.
-#[derive(Debug)]
-pub(crate) struct Current {
-    endpoint: RwLock<Endpoint>,
-    generation: AtomicU64,
-    /// The generation by which a handshake succeeded last, from 1.
-    shown: AtomicU64,
+bartizan_registry::made! {
+    /// Certificates and policies in effect, which a reload replaces. Connections keep what they began with.
+    #[derive(Debug)]
+    pub(crate) struct Current, pub(crate) new(endpoint: Endpoint) {
+        endpoint: RwLock<Endpoint> = RwLock::new(endpoint),
+        generation: AtomicU64 = AtomicU64::new(0),
+        /// The generation by which a handshake succeeded last, from 1.
+        shown: AtomicU64 = AtomicU64::new(0),
+    }
 }
 
 impl Current {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint: RwLock::new(endpoint),
-            generation: AtomicU64::new(0),
-            shown: AtomicU64::new(0),
-        }
-    }
-
     pub(crate) fn endpoint(&self) -> Endpoint {
         self.endpoint.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -59,7 +59,6 @@ pub struct Spans {
 }
 
 /// A tracer, and where its spans come out. `share` of the requests of the sidecar's own function, from 0 to 1, begin a trace where they belong to none.
-#[must_use]
 pub fn tracer(share: f64) -> (Tracer, Spans) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let counts = Counts::default();

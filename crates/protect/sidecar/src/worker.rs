@@ -33,24 +33,19 @@ pub(crate) struct Worker {
     pools: RefCell<Vec<Rc<Pool>>>,
 }
 
-/// State that the workers of a sidecar share with each other.
-#[derive(Debug)]
-pub(crate) struct Workers {
-    pub(crate) spread: Arc<Spread>,
-    /// Requests of the network function that wait at each of them, as of the last tick. Empty where
-    /// there is one worker.
-    waits_for: Vec<Mutex<Option<WaitsFor>>>,
+bartizan_registry::made! {
+    /// State that the workers of a sidecar share with each other.
+    #[derive(Debug)]
+    pub(crate) struct Workers, pub(crate) new(count: NonZeroUsize) {
+        let others = if count.get() > 1 { count.get() } else { 0 };
+        pub(crate) spread: Arc<Spread> = Spread::new(count),
+        /// Requests of the network function that wait at each of them, as of the last tick. Empty where
+        /// there is one worker.
+        waits_for: Vec<Mutex<Option<WaitsFor>>> = (0..others).map(|_| Mutex::default()).collect(),
+    }
 }
 
 impl Workers {
-    pub(crate) fn new(count: NonZeroUsize) -> Self {
-        let others = if count.get() > 1 { count.get() } else { 0 };
-        Self {
-            spread: Spread::new(count),
-            waits_for: (0..others).map(|_| Mutex::default()).collect(),
-        }
-    }
-
     /// Number of workers.
     pub(crate) fn count(&self) -> usize {
         self.spread.workers()

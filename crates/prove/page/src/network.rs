@@ -25,7 +25,6 @@ pub struct Survey<'a> {
 }
 
 /// The page of these captures. It needs nothing else: no script, no font, no picture from anywhere, no network.
-#[must_use]
 pub fn survey_html(surveys: &[Survey<'_>]) -> String {
     page::page(surveys)
 }

@@ -7,24 +7,20 @@
 
 use bartizan_stats::{Estimate, Interval};
 
-/// The display unit of values.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
-    /// Symbol behind the number.
-    pub symbol: String,
-    /// Factor that a value is multiplied by before.
-    pub factor: f64,
+bartizan_registry::made! {
+    /// The display unit of values.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Shown,
+    /// In the unit of this symbol.
+    pub in_unit(symbol: &str) {
+        /// Symbol behind the number.
+        pub symbol: String = symbol.to_owned(),
+        /// Factor that a value is multiplied by before.
+        pub factor: f64 = 1.0,
+    }
 }
 
 impl Shown {
-    /// In the unit of this symbol.
-    pub fn in_unit(symbol: &str) -> Self {
-        Self {
-            symbol: symbol.to_owned(),
-            factor: 1.0,
-        }
-    }
-
     /// Without a unit, for ratios and shares.
     pub fn bare() -> Self {
         Self {
@@ -34,20 +30,17 @@ impl Shown {
     }
 
     /// The number alone.
-    #[must_use]
     pub fn number(&self, value: f64) -> String {
         let value = value * self.factor;
         rounded(value, decimals(value, None))
     }
 
     /// The number with its unit.
-    #[must_use]
     pub fn value(&self, value: f64) -> String {
         self.with_symbol(self.number(value))
     }
 
     /// The number, and its interval to as many places; with unit.
-    #[must_use]
     pub fn estimate(&self, value: f64, interval: Option<Interval>) -> String {
         match interval {
             // Values that never differ have no width to show.
@@ -60,7 +53,6 @@ impl Shown {
     }
 
     /// The number and its interval, to as many places each, without unit.
-    #[must_use]
     pub fn parts(&self, value: f64, interval: Interval) -> (String, String) {
         let (value, low, high) = (
             value * self.factor,
@@ -73,13 +65,11 @@ impl Shown {
     }
 
     /// From one number to another.
-    #[must_use]
     pub fn range(&self, low: f64, high: f64) -> String {
         between(&self.number(low), &self.number(high))
     }
 
     /// As [`Self::estimate`], of an estimate.
-    #[must_use]
     pub fn of(&self, estimate: &Estimate) -> String {
         self.estimate(estimate.value, Some(estimate.interval))
     }
@@ -124,7 +114,6 @@ fn decimals(value: f64, half_width: Option<f64>) -> i32 {
 }
 
 /// Rounded to so many places, digits grouped by three, with a minus sign that is one.
-#[must_use]
 pub fn rounded(value: f64, places: i32) -> String {
     let (value, places) = if places < 0 {
         let unit = 10_f64.powi(-places);

@@ -60,13 +60,17 @@ pub struct Column {
     pub is_number: bool,
 }
 
-/// A cell.
-#[derive(Debug, Clone, Default)]
-pub struct Field {
-    /// Its text: it says all that the tone does.
-    pub text: String,
-    /// Its colour in the page.
-    pub tone: Tone,
+bartizan_registry::made! {
+    /// A cell.
+    #[derive(Debug, Clone, Default)]
+    pub struct Field,
+    /// A cell of this colour.
+    pub toned(text: impl Into<String>, tone: Tone) {
+        /// Its text: it says all that the tone does.
+        pub text: String = text.into(),
+        /// Its colour in the page.
+        pub tone: Tone,
+    }
 }
 
 /// The colour of a cell; never the only carrier of a meaning.
@@ -134,16 +138,6 @@ impl Section {
         Self {
             heading: heading.into(),
             ..Self::default()
-        }
-    }
-}
-
-impl Field {
-    /// A cell of this colour.
-    pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
-        Self {
-            text: text.into(),
-            tone,
         }
     }
 }

@@ -15,7 +15,6 @@ pub use queue::{Batch, LARGEST, Losses, Queue};
 pub use target::{Plaintext, Purpose, Target};
 
 /// A number from 0 to 1, by chance.
-#[must_use]
 pub fn chance() -> f64 {
     let mut byte = [0];
     match aws_lc_rs::rand::fill(&mut byte) {
@@ -25,7 +24,6 @@ pub fn chance() -> f64 {
 }
 
 /// The name of this host. A service may see nothing of `/proc` but processes.
-#[must_use]
 pub fn host() -> String {
     let read = |path| std::fs::read_to_string(path).ok();
     let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));

@@ -61,6 +61,16 @@ enum Kept {
     Disk(Disk),
 }
 
+/// The same of either queue.
+macro_rules! each {
+    ($kept:expr, $queue:ident => $done:expr) => {
+        match $kept {
+            Kept::Memory($queue) => $done,
+            Kept::Disk($queue) => $done,
+        }
+    };
+}
+
 /// Numbers of records, what is on its way, and what was lost: the same wherever records are kept.
 #[derive(Debug, Default)]
 struct Books {
@@ -104,18 +114,12 @@ impl Queue {
     /// At most so many records from the front, and 768 KiB; none where nothing waits. They are on
     /// their way until they are acknowledged or released.
     pub fn batch(&mut self, records: usize) -> Option<Batch> {
-        match &mut self.0 {
-            Kept::Memory(memory) => memory.batch(records),
-            Kept::Disk(disk) => disk.batch(records),
-        }
+        each!(&mut self.0, queue => queue.batch(records))
     }
 
     /// Completes the records in flight: accepted, except for `refused` of them.
     pub fn acknowledge(&mut self, refused: u64) {
-        match &mut self.0 {
-            Kept::Memory(memory) => memory.acknowledge(refused),
-            Kept::Disk(disk) => disk.acknowledge(refused),
-        }
+        each!(&mut self.0, queue => queue.acknowledge(refused))
     }
 
     /// Returns the records in flight to the front of the queue.
@@ -125,18 +129,12 @@ impl Queue {
 
     /// Bytes that wait.
     pub fn bytes(&self) -> u64 {
-        match &self.0 {
-            Kept::Memory(memory) => memory.bytes(),
-            Kept::Disk(disk) => disk.bytes(),
-        }
+        each!(&self.0, queue => queue.bytes())
     }
 
     /// Records that wait.
     pub fn records(&self) -> u64 {
-        match &self.0 {
-            Kept::Memory(memory) => memory.records(),
-            Kept::Disk(disk) => disk.records(),
-        }
+        each!(&self.0, queue => queue.records())
     }
 
     /// Records that were lost, also by earlier processes, and that no event has reported.
@@ -177,17 +175,11 @@ impl Queue {
     }
 
     fn books(&self) -> &Books {
-        match &self.0 {
-            Kept::Memory(memory) => memory.books(),
-            Kept::Disk(disk) => disk.books(),
-        }
+        each!(&self.0, queue => queue.books())
     }
 
     fn books_mut(&mut self) -> &mut Books {
-        match &mut self.0 {
-            Kept::Memory(memory) => memory.books_mut(),
-            Kept::Disk(disk) => disk.books_mut(),
-        }
+        each!(&mut self.0, queue => queue.books_mut())
     }
 }
 

@@ -141,7 +141,6 @@ impl Connections {
 }
 
 /// The host behind an address: the address itself, or the /64 of IPv6, which one host has to itself.
-#[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),

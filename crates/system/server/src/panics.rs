@@ -45,7 +45,6 @@ pub fn end_process_on_panic() {
 }
 
 /// Number of contained panics since the process began.
-#[must_use]
 pub fn contained_panics() -> u64 {
     CONTAINED.load(Ordering::Relaxed)
 }

@@ -59,7 +59,6 @@ pub fn write_pair(folder: &Path, name: &str, html: &str, json: &str) -> Result<[
 }
 
 /// A sheet for the terminal.
-#[must_use]
 pub fn text(sheet: &Sheet) -> String {
     let mut text = format!("{}\n", sheet.title);
     let mut line = |words: &str| {
@@ -106,7 +105,6 @@ fn table(grid: &Grid) -> Table {
 }
 
 /// Microseconds with as many digits as are worth reading.
-#[must_use]
 pub fn us(time: Microseconds) -> String {
     let value = time.value();
     let places = if value == 0.0 {
@@ -122,7 +120,6 @@ pub fn us(time: Microseconds) -> String {
 }
 
 /// A number with its digits and no zeros behind them.
-#[must_use]
 pub fn number(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     if text.contains('.') {
@@ -133,7 +130,6 @@ pub fn number(value: f64, places: usize) -> String {
 }
 
 /// The sources of an answer, each once; behind them the paper's authors and title, where it is among them.
-#[must_use]
 pub fn cited(sources: impl IntoIterator<Item = Source>) -> Vec<String> {
     let mut cited: Vec<String> = Vec::new();
     let mut is_paper = false;
@@ -156,7 +152,6 @@ pub fn cited(sources: impl IntoIterator<Item = Source>) -> Vec<String> {
 }
 
 /// The command line that was typed, as it would be typed again.
-#[must_use]
 pub fn again() -> String {
     let quoted = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);

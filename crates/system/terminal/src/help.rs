@@ -10,7 +10,6 @@ pub use short::{LINES, LessUsed};
 pub type Findings = [(&'static str, &'static str)];
 
 /// The command line with exit codes at the end of each page of a command that does something.
-#[must_use]
 pub fn with_exit_codes(command: Command, findings: &Findings, less_used: &LessUsed) -> Command {
     within(command, &[], findings, less_used)
 }
@@ -142,7 +141,6 @@ fn parts(command: &str) -> Vec<String> {
 
 /// Every example line of every help page, as the words that a shell hands over; what stands behind
 /// a pipe, a redirection or a remark is left out. For tests, which parse them.
-#[must_use]
 pub fn examples(command: &Command) -> Vec<Vec<String>> {
     let after = command.get_after_long_help().or(command.get_after_help());
     let text = after.map(ToString::to_string).unwrap_or_default();
@@ -160,7 +158,6 @@ pub fn examples(command: &Command) -> Vec<Vec<String>> {
 }
 
 /// Words of a command line up to its end: an operator of the shell, or a remark.
-#[must_use]
 pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -15,7 +15,6 @@ const GAP: usize = 2;
 
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal; none where
 /// standard output is no terminal.
-#[must_use]
 pub fn columns() -> Option<usize> {
     let reported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || {
@@ -39,7 +38,6 @@ fn limit(indent: usize) -> Option<usize> {
 }
 
 /// A paragraph in lines that fit, the later ones behind `indent` blanks.
-#[must_use]
 pub fn paragraph(text: &str, indent: usize) -> String {
     let Some(width) = limit(indent) else {
         return text.to_owned();

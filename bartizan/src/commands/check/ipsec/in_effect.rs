@@ -9,7 +9,7 @@ use crate::commands::check::in_effect::ExceptionInEffect;
 
 /// A post-quantum pre-shared key of a link: its name and place, and never itself.
 #[derive(Debug, Serialize)]
-pub(in crate::commands::check) struct PpkInEffect {
+pub(crate) struct PpkInEffect {
     id: String,
     file: String,
     required: bool,
@@ -18,81 +18,74 @@ pub(in crate::commands::check) struct PpkInEffect {
 bartizan_registry::made! {
     /// A link that IPsec protects.
     #[derive(Serialize)]
-    pub(in crate::commands::check) struct IpsecInEffect, pub(in crate::commands::check) of(
+    pub(crate) struct IpsecInEffect, pub(crate) of(
         link: &IpsecLink, policy: &Policy, now: SystemTime,
     ) {
         let in_effect = policy.in_effect(day_of(now)).ipsec;
         let seconds = |value: Option<Duration>| value.map(|value| value.as_secs());
         let all_authenticate = in_effect.ciphers.iter().all(|cipher| cipher.known().is_aead());
-        pub(in crate::commands::check) profile: &'static str = policy.profile.name(),
-        pub(in crate::commands::check) post_quantum: &'static str = policy.post_quantum.name(),
-        pub(in crate::commands::check) mode: &'static str = link.mode.name(),
-        pub(in crate::commands::check) initiator: String = link.initiator.to_string(),
-        pub(in crate::commands::check) ends: Vec<EndInEffect> =
-            link.ends.iter().map(EndInEffect::of).collect(),
+        pub(crate) profile: &'static str = policy.profile.name(),
+        pub(crate) post_quantum: &'static str = policy.post_quantum.name(),
+        pub(crate) mode: &'static str = link.mode.name(),
+        pub(crate) initiator: String = link.initiator.to_string(),
+        pub(crate) ends: Vec<EndInEffect> = link.ends.iter().map(EndInEffect::of).collect(),
         /// Packets that are protected, between the inner addresses.
-        pub(in crate::commands::check) protects: Vec<String> = texts(&link.selectors),
+        pub(crate) protects: Vec<String> = texts(&link.selectors),
         /// Preshared key mixed into its keys.
-        pub(in crate::commands::check) ppk: Option<PpkInEffect> = link.ppk.as_ref().map(|ppk| PpkInEffect {
+        pub(crate) ppk: Option<PpkInEffect> = link.ppk.as_ref().map(|ppk| PpkInEffect {
             id: ppk.identity.clone(),
             file: ppk.file.display().to_string(),
             required: ppk.required,
         }),
         /// Key exchanges of IKE_SAs, and of CHILD_SAs at every rekey.
-        pub(in crate::commands::check) key_exchanges: Vec<String> = texts(&in_effect.key_exchanges),
-        pub(in crate::commands::check) ciphers: Vec<String> = texts(&in_effect.ciphers),
-        pub(in crate::commands::check) prfs: Vec<String> = texts(&in_effect.prfs),
+        pub(crate) key_exchanges: Vec<String> = texts(&in_effect.key_exchanges),
+        pub(crate) ciphers: Vec<String> = texts(&in_effect.ciphers),
+        pub(crate) prfs: Vec<String> = texts(&in_effect.prfs),
         /// For ciphers that do not authenticate; empty where all do.
-        pub(in crate::commands::check) integrity: Vec<String> = if all_authenticate {
+        pub(crate) integrity: Vec<String> = if all_authenticate {
             Vec::new()
         } else {
             texts(&in_effect.integrity)
         },
         /// `classical-accepted` or `post-quantum`.
-        pub(in crate::commands::check) authentication: &'static str =
-            in_effect.authentication.name(),
-        pub(in crate::commands::check) signatures: Vec<String> = texts(&in_effect.signatures),
+        pub(crate) authentication: &'static str = in_effect.authentication.name(),
+        pub(crate) signatures: Vec<String> = texts(&in_effect.signatures),
         /// Reaction to an SA that violates the policy.
-        pub(in crate::commands::check) breach: &'static str = in_effect.breach.name(),
-        pub(in crate::commands::check) exception: Option<ExceptionInEffect> = policy
+        pub(crate) breach: &'static str = in_effect.breach.name(),
+        pub(crate) exception: Option<ExceptionInEffect> = policy
             .exception
             .as_ref()
             .map(|exception| ExceptionInEffect::of(exception, now)),
-        pub(in crate::commands::check) extended_sequence_numbers: bool =
-            link.extended_sequence_numbers,
-        pub(in crate::commands::check) replay_window: u32 = link.replay_window,
-        pub(in crate::commands::check) ike_dscp: u8 = link.ike_dscp,
-        pub(in crate::commands::check) copy_dscp: &'static str = link.copy_dscp.name(),
-        pub(in crate::commands::check) ike_fragments: bool = link.ike_fragments,
-        pub(in crate::commands::check) mtu: u16 = link.mtu,
-        pub(in crate::commands::check) start: &'static str = link.start.name(),
+        pub(crate) extended_sequence_numbers: bool = link.extended_sequence_numbers,
+        pub(crate) replay_window: u32 = link.replay_window,
+        pub(crate) ike_dscp: u8 = link.ike_dscp,
+        pub(crate) copy_dscp: &'static str = link.copy_dscp.name(),
+        pub(crate) ike_fragments: bool = link.ike_fragments,
+        pub(crate) mtu: u16 = link.mtu,
+        pub(crate) start: &'static str = link.start.name(),
         /// Seconds; none stands for never.
-        pub(in crate::commands::check) rekey_ike_seconds: Option<u64> = seconds(link.lifetimes.ike),
-        pub(in crate::commands::check) reauthentication_seconds: Option<u64> =
-            seconds(link.lifetimes.reauthentication),
-        pub(in crate::commands::check) rekey_child_seconds: Option<u64> =
-            seconds(link.lifetimes.child),
-        pub(in crate::commands::check) rekey_child_bytes: Option<u64> = link.lifetimes.child_bytes,
-        pub(in crate::commands::check) rekey_child_packets: Option<u64> =
-            link.lifetimes.child_packets,
-        pub(in crate::commands::check) dead_peer_seconds: Option<u64> =
-            seconds(link.dead_peer_delay),
+        pub(crate) rekey_ike_seconds: Option<u64> = seconds(link.lifetimes.ike),
+        pub(crate) reauthentication_seconds: Option<u64> = seconds(link.lifetimes.reauthentication),
+        pub(crate) rekey_child_seconds: Option<u64> = seconds(link.lifetimes.child),
+        pub(crate) rekey_child_bytes: Option<u64> = link.lifetimes.child_bytes,
+        pub(crate) rekey_child_packets: Option<u64> = link.lifetimes.child_packets,
+        pub(crate) dead_peer_seconds: Option<u64> = seconds(link.dead_peer_delay),
     }
 }
 
 bartizan_registry::made! {
     /// One end of it.
     #[derive(Serialize)]
-    pub(in crate::commands::check) struct EndInEffect, of(end: &End) {
-        pub(in crate::commands::check) node: String = end.node.to_string(),
-        pub(in crate::commands::check) outer: String = end.outer.to_string(),
+    pub(crate) struct EndInEffect, of(end: &End) {
+        pub(crate) node: String = end.node.to_string(),
+        pub(crate) outer: String = end.outer.to_string(),
         /// Under which address its peer reaches it, where a NAT is between them: `any` where it is not known beforehand.
-        pub(in crate::commands::check) external: Option<String> = match end.external {
+        pub(crate) external: Option<String> = match end.external {
             External::Same => None,
             External::At(address) => Some(address.to_string()),
             External::Any => Some("any".to_owned()),
         },
-        pub(in crate::commands::check) inner: Vec<String> = texts(&end.inner),
+        pub(crate) inner: Vec<String> = texts(&end.inner),
     }
 }
 
@@ -102,7 +95,7 @@ fn texts<T: ToString>(list: &[T]) -> Vec<String> {
 
 impl IpsecInEffect {
     /// Names and values, for people.
-    pub(in crate::commands::check) fn fields(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         let strength = match self.post_quantum {
             "require" => "post-quantum key exchange is required",
             "prefer" => "post-quantum key exchange is preferred",

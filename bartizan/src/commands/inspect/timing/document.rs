@@ -44,12 +44,9 @@ bartizan_registry::made! {
         pub(super) packets: u64 = overview.packets,
         pub(super) bytes: u64 = overview.frame_bytes,
         pub(super) duration_ms: f64 = duration_ms,
-        pub(super) bytes_per_packet: Option<f64> =
-            ratio(overview.frame_bytes as f64, overview.packets as f64),
-        pub(super) bytes_per_second: Option<f64> =
-            ratio(overview.frame_bytes as f64, duration_ms / 1e3),
-        pub(super) mean_gap_ms: Option<f64> =
-            ratio(duration_ms, overview.packets.saturating_sub(1) as f64),
+        pub(super) bytes_per_packet: Option<f64> = ratio(overview.frame_bytes as f64, overview.packets as f64),
+        pub(super) bytes_per_second: Option<f64> = ratio(overview.frame_bytes as f64, duration_ms / 1e3),
+        pub(super) mean_gap_ms: Option<f64> = ratio(duration_ms, overview.packets.saturating_sub(1) as f64),
         pub(super) sent: Losses = Losses::new(&overview.sent),
         pub(super) sizes: Vec<Size> = SHARES
             .into_iter()
@@ -70,8 +67,7 @@ bartizan_registry::made! {
         ),
         pub(super) handshake_packets: Option<Distribution> =
             Distribution::of(handshakes().map(|handshake| handshake.frames.len() as f64)),
-        pub(super) handshake_bytes: Option<Distribution> =
-            Distribution::of(handshakes().map(bytes)),
+        pub(super) handshake_bytes: Option<Distribution> = Distribution::of(handshakes().map(bytes)),
         pub(super) handshake_bytes_per_packet: Option<f64> = ratio(total, frames as f64),
     }
 }
@@ -84,8 +80,7 @@ bartizan_registry::made! {
         pub(super) retransmitted: u64 = sent.retransmitted,
         pub(super) out_of_order: u64 = sent.out_of_order,
         pub(super) holes: u64 = sent.holes,
-        pub(super) retransmitted_share: Option<f64> =
-            ratio(sent.retransmitted as f64, sent.data_packets as f64),
+        pub(super) retransmitted_share: Option<f64> = ratio(sent.retransmitted as f64, sent.data_packets as f64),
     }
 }
 

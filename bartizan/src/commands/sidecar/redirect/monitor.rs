@@ -59,23 +59,16 @@ struct Watching<'a> {
     complaint: Option<(String, Instant)>,
 }
 
-/// One state of the file, and the day for which it was read.
-#[derive(Debug, PartialEq, Eq)]
-struct Read {
-    file: [u64; 4],
-    changed: [i64; 4],
-    day: time::Date,
-}
-
-impl Read {
+bartizan_registry::made! {
+    /// One state of the file, and the day for which it was read.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Read,
     /// The state of a file now; none where it cannot be read.
-    fn of(file: &Path) -> Option<Self> {
+    of(file: &Path) -> Option<Self> {
         let found = std::fs::metadata(file).ok()?;
-        Some(Self {
-            file: [found.dev(), found.ino(), found.size(), u64::from(found.mode())],
-            changed: [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
-            day: day_of(SystemTime::now()),
-        })
+        file: [u64; 4] = [found.dev(), found.ino(), found.size(), u64::from(found.mode())],
+        changed: [i64; 4] = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
+        day: time::Date = day_of(SystemTime::now()),
     }
 }
 

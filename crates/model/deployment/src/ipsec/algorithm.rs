@@ -8,6 +8,8 @@ use bartizan_registry::{
 
 use crate::error::Fault;
 use crate::nearest::nearest;
+use crate::policy::listed;
+use crate::schema::{Ciphers, Integrity, KeyExchanges, Prfs, Text};
 
 /// Key exchanges that a policy may name: those of TS 33.310, of RFC 8031 and of RFC 9370, and FrodoKEM, which unreleased
 /// strongSwan has. Groups below 128 bits of strength are left out. The last are those that the engine of Bartizan has for research.
@@ -83,7 +85,6 @@ pub struct IkeAlgorithm {
 
 impl IkeAlgorithm {
     /// The algorithm of this kind that strongSwan knows by this keyword.
-    #[must_use]
     pub fn named(kind: TransformKind, keyword: &str) -> Option<Self> {
         if kind == TransformKind::Encryption {
             let keyed = TRANSFORMS.iter().filter(|known| known.kind == kind).find_map(|known| {
@@ -156,7 +157,6 @@ pub struct KeyExchange(Vec<IkeAlgorithm>);
 
 impl KeyExchange {
     /// The key exchange in strongSwan's words: `mlkem768`, `x25519-ke1_mlkem768`.
-    #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::parse(text).ok()
     }
@@ -238,26 +238,26 @@ fn unknown_key_exchange(text: &str) -> Fault {
 }
 
 /// The key exchanges of a list, each once; at least one.
-pub(super) fn key_exchanges(names: &[String]) -> Result<Vec<KeyExchange>, Fault> {
+pub(super) fn key_exchanges(names: &[Text<KeyExchanges>]) -> Result<Vec<KeyExchange>, Fault> {
     listed(names, "key-exchanges", KeyExchange::parse)
 }
 
 /// The ciphers of a list.
-pub(super) fn ciphers(names: &[String]) -> Result<Vec<IkeAlgorithm>, Fault> {
+pub(super) fn ciphers(names: &[Text<Ciphers>]) -> Result<Vec<IkeAlgorithm>, Fault> {
     listed(names, "ciphers", |name| {
         one_of(name, TransformKind::Encryption, &CIPHERS)
     })
 }
 
 /// The pseudo-random functions of a list.
-pub(super) fn prfs(names: &[String]) -> Result<Vec<IkeAlgorithm>, Fault> {
+pub(super) fn prfs(names: &[Text<Prfs>]) -> Result<Vec<IkeAlgorithm>, Fault> {
     listed(names, "prfs", |name| {
         one_of(name, TransformKind::PseudoRandomFunction, &PRFS)
     })
 }
 
 /// The integrity algorithms of a list.
-pub(super) fn integrity(names: &[String]) -> Result<Vec<IkeAlgorithm>, Fault> {
+pub(super) fn integrity(names: &[Text<Integrity>]) -> Result<Vec<IkeAlgorithm>, Fault> {
     listed(names, "integrity", |name| {
         one_of(name, TransformKind::Integrity, &INTEGRITY)
     })
@@ -279,26 +279,6 @@ fn one_of(name: &str, kind: TransformKind, usable: &[&'static str]) -> Result<Ik
         None => format!("one of {}", usable.join(", ")),
     };
     Err(Fault::new("", format!("`{shown}` is not known"), hint))
-}
-
-fn listed<T: PartialEq>(
-    names: &[String],
-    place: &str,
-    read: impl Fn(&str) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
-    let mut found = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let place = format!("{place}[{index}]");
-        let value = read(name).map_err(|fault| fault.within(&place))?;
-        if found.contains(&value) {
-            return Err(Fault::new(place, format!("`{name}` stands there twice"), "remove one"));
-        }
-        found.push(value);
-    }
-    if found.is_empty() {
-        return Err(Fault::new(place, "is empty", "name at least one, or leave it out"));
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

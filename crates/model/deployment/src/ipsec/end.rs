@@ -182,11 +182,8 @@ pub(super) fn initiator(raw: &RawIpsecLink, between: &[NodeName; 2], ends: &[End
     match (named, hidden) {
         (Some(named), Some(hidden)) if named != hidden.node => {
             let cause = format!("{named} cannot call {}, which has `external: any`", hidden.node);
-            Err(Fault::new(
-                "initiator",
-                cause,
-                format!("write {}, or leave it out", hidden.node),
-            ))
+            let hint = format!("write {}, or leave it out", hidden.node);
+            Err(Fault::new("initiator", cause, hint))
         }
         (named, hidden) => Ok(hidden
             .map(|hidden| hidden.node.clone())

@@ -83,11 +83,9 @@ pub(crate) fn period(place: &str, text: Option<&str>, default: Option<Duration>)
             Ok(value) if value >= SHORTEST && value <= LONGEST && value.subsec_nanos() == 0 => Ok(Some(value)),
             _ => {
                 let shown: String = text.chars().take(64).collect();
-                Err(Fault::new(
-                    place,
-                    format!("`{shown}` is not a duration in whole seconds up to 31 days"),
-                    "write 30s, 1h or never",
-                ))
+                let cause = format!("`{shown}` is not a duration in whole seconds up to 31 days");
+                let hint = "write 30s, 1h or never";
+                Err(Fault::new(place, cause, hint))
             }
         },
     }

@@ -167,11 +167,9 @@ impl IpsecPolicy {
             }
         }
         if profile == Profile::Transition && !self.key_exchanges.iter().any(KeyExchange::is_quantum_safe) {
-            return Err(Fault::new(
-                "key-exchanges",
-                "leaves nothing post-quantum to move to",
-                "add x25519-ke1_mlkem768 in addition to what must pass for now",
-            ));
+            let cause = "leaves nothing post-quantum to move to";
+            let hint = "add x25519-ke1_mlkem768 in addition to what must pass for now";
+            return Err(Fault::new("key-exchanges", cause, hint));
         }
         if profile == Profile::Cnsa2 {
             let weak = |algorithm: &&IkeAlgorithm| !algorithm.to_string().contains("aes256");
@@ -191,11 +189,9 @@ impl IpsecPolicy {
                 .iter()
                 .find(|code| !policy::quantum_safe_signature(**code))
         {
-            return Err(Fault::new(
-                "signatures",
-                format!("{code} is classical, and `authentication: post-quantum` does not accept it"),
-                "leave it out, or write `authentication: classical-accepted`",
-            ));
+            let cause = format!("{code} is classical, and `authentication: post-quantum` does not accept it");
+            let hint = "leave it out, or write `authentication: classical-accepted`";
+            return Err(Fault::new("signatures", cause, hint));
         }
         Ok(())
     }

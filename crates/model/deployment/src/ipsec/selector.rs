@@ -51,11 +51,15 @@ pub struct Selector {
     pub side: Side,
 }
 
-/// Addresses with a common beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
+bartizan_registry::made! {
+    /// Addresses with a common beginning.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct Network,
+    /// One address.
+    pub of_host(address: IpAddr) {
+        address: IpAddr,
+        bits: u8 = width(address),
+    }
 }
 
 words!(TrafficProtocol);
@@ -86,14 +90,6 @@ impl fmt::Display for Selector {
 }
 
 impl Network {
-    /// One address.
-    pub fn of_host(address: IpAddr) -> Self {
-        Self {
-            address,
-            bits: width(address),
-        }
-    }
-
     /// Its first address.
     pub fn address(&self) -> IpAddr {
         self.address

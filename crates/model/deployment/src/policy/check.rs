@@ -9,11 +9,10 @@ impl Policy {
     /// Lists written by hand must not undermine the profile's promise.
     pub(super) fn check_lists(&self, lab: bool) -> Result<(), Fault> {
         if self.profile == Profile::Classical && !lab {
-            return Err(Fault::new(
-                "profile",
-                "`classical` protects nothing from a recorder and is for measurements",
-                "write `{ profile: classical, lab: true }` in a lab; for peers that have no ML-KEM yet use transition",
-            ));
+            let cause = "`classical` protects nothing from a recorder and is for measurements";
+            let hint =
+                "write `{ profile: classical, lab: true }` in a lab; for peers that have no ML-KEM yet use transition";
+            return Err(Fault::new("profile", cause, hint));
         }
         for &code in &self.groups {
             let safe = quantum_safe_group(code);
@@ -28,11 +27,9 @@ impl Policy {
                 ));
             }
             if code == NamedGroup::MLKEM512 && !lab {
-                return Err(Fault::new(
-                    "groups",
-                    "MLKEM512 is NIST category 1, below what any profile accepts",
-                    "add `lab: true` next to it for a measurement",
-                ));
+                let cause = "MLKEM512 is NIST category 1, below what any profile accepts";
+                let hint = "add `lab: true` next to it for a measurement";
+                return Err(Fault::new("groups", cause, hint));
             }
         }
         for (place, schemes) in [
@@ -55,11 +52,8 @@ impl Policy {
         if self.profile == Profile::Transition {
             let nothing = |place: &str, what: &str| {
                 let cause = "leaves nothing post-quantum to move to";
-                Fault::new(
-                    place,
-                    cause,
-                    format!("add {what} in addition to what must pass for now"),
-                )
+                let hint = format!("add {what} in addition to what must pass for now");
+                Fault::new(place, cause, hint)
             };
             if !self.groups.iter().any(|&code| quantum_safe_group(code)) {
                 return Err(nothing("groups", "X25519MLKEM768"));
@@ -77,22 +71,16 @@ impl Policy {
                 .iter()
                 .find(|code| group(**code).and_then(|g| g.category).is_none_or(|c| c.0 < 5))
             {
-                return Err(Fault::new(
-                    "groups",
-                    format!("CNSA 2.0 does not accept {code}"),
-                    "MLKEM1024, and SecP384r1MLKEM1024 while migrating, are accepted",
-                ));
+                let hint = "MLKEM1024, and SecP384r1MLKEM1024 while migrating, are accepted";
+                return Err(Fault::new("groups", format!("CNSA 2.0 does not accept {code}"), hint));
             }
             for (place, schemes) in [
                 ("signatures", &self.signatures),
                 ("chain-signatures", &self.chain_signatures),
             ] {
                 if let Some(code) = schemes.iter().find(|code| **code != SignatureScheme::MLDSA87) {
-                    return Err(Fault::new(
-                        place,
-                        format!("CNSA 2.0 does not accept {code}"),
-                        "use mldsa87",
-                    ));
+                    let hint = "use mldsa87";
+                    return Err(Fault::new(place, format!("CNSA 2.0 does not accept {code}"), hint));
                 }
             }
         }

@@ -14,6 +14,7 @@ use crate::error::Fault;
 use crate::ipsec::IpsecPolicy;
 use crate::nearest::nearest;
 use crate::raw::{RawPolicy, RawPolicyMap};
+use crate::schema::{Signatures, Text};
 use crate::word::Word;
 
 impl Policy {
@@ -21,7 +22,7 @@ impl Policy {
         match raw {
             RawPolicy::Text(name) => {
                 let map = RawPolicyMap {
-                    profile: Some(name.clone()),
+                    profile: Some(name.as_str().into()),
                     ..RawPolicyMap::default()
                 };
                 Self::parse_map(&map)
@@ -41,11 +42,8 @@ impl Policy {
             (Some("allow"), Profile::Transition) => PostQuantum::Allow,
             (Some(word @ ("require" | "prefer" | "allow")), _) => {
                 let cause = format!("`{word}` does not go with the profile {}", profile.name());
-                return Err(Fault::new(
-                    "post-quantum",
-                    cause,
-                    "hybrid and cnsa2 require; transition prefers or allows",
-                ));
+                let hint = "hybrid and cnsa2 require; transition prefers or allows";
+                return Err(Fault::new("post-quantum", cause, hint));
             }
             (Some(word), _) => {
                 let cause = format!("`{word}` is not a strength");
@@ -86,34 +84,26 @@ impl Policy {
 }
 
 /// The schemes of a list by their names; at least one, each once.
-pub(crate) fn signature_list(names: &[String], place: &str) -> Result<Vec<SignatureScheme>, Fault> {
+pub(crate) fn signature_list(names: &[Text<Signatures>], place: &str) -> Result<Vec<SignatureScheme>, Fault> {
     list(names, place, USABLE_SIGNATURES, signature_of)
 }
 
 fn unexcused() -> Fault {
-    Fault::new(
-        "profile",
-        "`transition` lets classical handshakes through, so it needs a reason and an end",
-        "write `{ profile: transition, reason: \"...\", expires: 2027-06-30 }`",
-    )
+    let cause = "`transition` lets classical handshakes through, so it needs a reason and an end";
+    let hint = "write `{ profile: transition, reason: \"...\", expires: 2027-06-30 }`";
+    Fault::new("profile", cause, hint)
 }
 
 fn exception(raw: &RawPolicyMap, profile: Profile) -> Result<Option<Exception>, Fault> {
     match (profile, &raw.reason, &raw.expires) {
         (Profile::Transition, Some(reason), Some(expires)) => {
             if reason.trim().is_empty() {
-                return Err(Fault::new(
-                    "reason",
-                    "is empty",
-                    "say why classical handshakes must pass for now",
-                ));
+                let hint = "say why classical handshakes must pass for now";
+                return Err(Fault::new("reason", "is empty", hint));
             }
             let expires = Date::parse(expires, format_description!("[year]-[month]-[day]")).map_err(|_| {
-                Fault::new(
-                    "expires",
-                    format!("`{expires}` is not a date"),
-                    "write a day as 2027-06-30",
-                )
+                let hint = "write a day as 2027-06-30";
+                Fault::new("expires", format!("`{expires}` is not a date"), hint)
             })?;
             Ok(Some(Exception {
                 reason: reason.clone(),
@@ -151,37 +141,41 @@ fn resumption(raw: Option<&str>) -> Result<Resumption, Fault> {
     }
 }
 
-fn list<T: PartialEq + Copy + Display>(
-    names: &[String],
+fn list<T: PartialEq + Copy + Display, N>(
+    names: &[Text<N>],
     place: &str,
     usable: &[T],
     find: fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, Fault> {
-    let mut found = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let place = format!("{place}[{index}]");
+    listed(names, place, |name| {
         let code = find(name);
-        let Some(code) = code.filter(|code| usable.contains(code)) else {
+        code.filter(|code| usable.contains(code)).ok_or_else(|| {
             let known: Vec<_> = usable.iter().map(T::to_string).collect();
             let all = format!("one of {}", known.join(", "));
-            return Err(match (code, nearest(name, known.iter().map(String::as_str))) {
-                (Some(_), _) => Fault::new(
-                    place,
-                    format!("`{name}` is recognised in captures and cannot be used"),
-                    all,
-                ),
-                (None, Some(meant)) => Fault::new(
-                    place,
-                    format!("`{name}` is not known"),
-                    format!("did you mean {meant}?"),
-                ),
-                (None, None) => Fault::new(place, format!("`{name}` is not known"), all),
-            });
-        };
-        if found.contains(&code) {
+            let (cause, hint) = match (code, nearest(name, known.iter().map(String::as_str))) {
+                (Some(_), _) => ("recognised in captures and cannot be used", all),
+                (None, Some(meant)) => ("not known", format!("did you mean {meant}?")),
+                (None, None) => ("not known", all),
+            };
+            Fault::new("", format!("`{name}` is {cause}"), hint)
+        })
+    })
+}
+
+/// The values of a list, each once; at least one.
+pub(crate) fn listed<T: PartialEq, N>(
+    names: &[Text<N>],
+    place: &str,
+    read: impl Fn(&str) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut found = Vec::new();
+    for (index, name) in names.iter().map(|name| &**name).enumerate() {
+        let place = format!("{place}[{index}]");
+        let value = read(name).map_err(|fault| fault.within(&place))?;
+        if found.contains(&value) {
             return Err(Fault::new(place, format!("`{name}` stands there twice"), "remove one"));
         }
-        found.push(code);
+        found.push(value);
     }
     if found.is_empty() {
         return Err(Fault::new(place, "is empty", "name at least one, or leave it out"));

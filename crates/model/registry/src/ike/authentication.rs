@@ -84,13 +84,11 @@ pub static HASH_ALGORITHMS: &[HashAlgorithm] = hashes! {
 };
 
 /// The authentication method with this number.
-#[must_use]
 pub fn authentication_method(id: u8) -> Option<&'static AuthenticationMethod> {
     AUTHENTICATION_METHODS.iter().find(|known| known.id == id)
 }
 
 /// The hash algorithm with this number.
-#[must_use]
 pub fn hash_algorithm(id: u16) -> Option<&'static HashAlgorithm> {
     HASH_ALGORITHMS.iter().find(|known| known.id == id)
 }

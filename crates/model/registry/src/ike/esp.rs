@@ -79,13 +79,11 @@ pub static ESP_INTEGRITIES: &[EspIntegrity] = &{
 };
 
 /// Sizes that the encryption transform with this identifier adds to a packet.
-#[must_use]
 pub fn esp_encryption(id: u16) -> Option<&'static EspEncryption> {
     ESP_ENCRYPTIONS.iter().find(|known| known.id == id)
 }
 
 /// Size that the integrity transform with this identifier adds to a packet.
-#[must_use]
 pub fn esp_integrity(id: u16) -> Option<&'static EspIntegrity> {
     ESP_INTEGRITIES.iter().find(|known| known.id == id)
 }

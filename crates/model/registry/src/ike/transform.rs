@@ -38,7 +38,6 @@ impl TransformKind {
     }
 
     /// The kind of a transform type on the wire; none for a type this project does not know.
-    #[must_use]
     pub const fn of(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Encryption,
@@ -117,7 +116,6 @@ impl Transform {
 
     /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the
     /// length is no attribute of it.
-    #[must_use]
     pub fn strongswan_with_key(&self, bits: u16) -> Option<String> {
         let keyword = self.strongswan?;
         (self.kind == TransformKind::Encryption && keyword.contains("256"))
@@ -260,14 +258,12 @@ pub static TRANSFORMS: &[Transform] = transforms! {
 };
 
 /// The transform with this kind and identifier.
-#[must_use]
 pub fn transform(kind: TransformKind, id: u16) -> Option<&'static Transform> {
     TRANSFORMS.iter().find(|known| known.kind == kind && known.id == id)
 }
 
 /// The transform of this kind with this name, as IANA or strongSwan write it; case, hyphens and underscores do not
 /// matter.
-#[must_use]
 pub fn transform_named(kind: TransformKind, name: &str) -> Option<&'static Transform> {
     TRANSFORMS
         .iter()

@@ -61,7 +61,6 @@ pub static IKEV1_AUTHENTICATION: &[Ikev1Value] = values! {
 };
 
 /// The row with this number.
-#[must_use]
 pub fn ikev1_value(table: &'static [Ikev1Value], id: u16) -> Option<&'static Ikev1Value> {
     table.iter().find(|known| known.id == id)
 }

@@ -64,7 +64,6 @@ pub enum Limit {
 
 impl Limit {
     /// Most microseconds of transport between an O-DU and an O-RU of these categories; 0 where there is no room at all.
-    #[must_use]
     pub const fn of(self, distributed: Category, radio: Category) -> u16 {
         match self {
             Self::Best => distributed.high.saturating_sub(radio.low),

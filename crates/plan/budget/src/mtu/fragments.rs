@@ -30,7 +30,6 @@ pub struct Fragments {
 
 impl Fragments {
     /// Pieces of `room` bytes at most; `None` where there is no room, nothing to send, or a million pieces would not do.
-    #[must_use]
     pub fn of(payload: Bytes, room: Bytes, filling: Filling) -> Option<Self> {
         let count = payload.pieces_of(room)?;
         (1..=MOST_PIECES).contains(&count).then_some(Self {
@@ -62,7 +61,6 @@ impl Fragments {
 /// Into how many IP fragments a packet goes on a link with this MTU; `None` where not even eight bytes fit behind the headers.
 ///
 /// Data of all but the last comes in units of eight bytes (RFC 791, section 3.1); IPv6 adds a fragment header to each (RFC 8200, section 4.5).
-#[must_use]
 pub fn ip_fragments(packet: Bytes, mtu: Bytes, version: IpVersion) -> Option<u64> {
     if packet <= mtu {
         return Some(1);

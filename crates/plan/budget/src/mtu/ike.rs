@@ -103,7 +103,6 @@ impl IkeHandshake {
     ///
     /// IKE_SA_INIT cannot be fragmented by IKE (RFC 7383, section 2.1): where it is larger than the MTU, IP cuts it. Sizes of IKE_SA_INIT and IKE_INTERMEDIATE are those
     /// of strongSwan's capture to the byte; IKE_AUTH depends on names in certificates and is right to some tens of bytes.
-    #[must_use]
     pub fn exchanges(&self, mtu: Bytes) -> Option<Vec<Exchange>> {
         let (first, more) = self.key_exchanges.split_first()?;
         let additional = match more.len() {

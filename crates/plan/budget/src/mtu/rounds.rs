@@ -21,7 +21,6 @@ pub struct Flight {
 const MOST_ROUNDS: u32 = 64;
 
 /// The most data in a segment: MTU less headers and the timestamps that Linux sends. None where nothing is left.
-#[must_use]
 pub fn segment(mtu: Bytes, version: IpVersion) -> Option<Bytes> {
     let headers = version.header().bytes + Header::TCP.bytes + Header::TCP_TIMESTAMPS.bytes;
     let room = mtu.beyond(Bytes::from(headers));
@@ -32,7 +31,6 @@ pub fn segment(mtu: Bytes, version: IpVersion) -> Option<Bytes> {
 /// 6928, doubled with every round (slow start, RFC 5681). None above 64 rounds.
 ///
 /// No loss, no delayed acknowledgement that holds the window down, a receive window that is wide enough.
-#[must_use]
 pub fn tcp_rounds(bytes: Bytes, segment: Bytes) -> Option<Flight> {
     let segments = bytes.pieces_of(segment)?.max(1);
     // IW = min(10 * MSS, max(2 * MSS, 14600)), in segments as Linux counts it.
@@ -58,7 +56,6 @@ pub fn tcp_rounds(bytes: Bytes, segment: Bytes) -> Option<Flight> {
 /// (RFC 9000, section 8.1), in datagrams of `datagram` bytes; the client's first flight has `client_hello` bytes. None above 64 rounds, or where a datagram holds nothing.
 ///
 /// The client's acknowledgement with a Handshake key validates; from then on the window of RFC 9002 (section 7.2) counts, doubled with every round.
-#[must_use]
 pub fn quic_rounds(client_hello: Bytes, server: Bytes, datagram: Bytes) -> Option<u32> {
     // Long header, identifiers, lengths and tag of a handshake packet, CRYPTO frame header: about 60 bytes of each datagram.
     const HEADERS: u16 = 60;

@@ -284,7 +284,6 @@ impl SetUp {
 }
 
 /// The 95 % interval of a share of so many, by Wilson; all there is where there are none.
-#[must_use]
 pub fn share_interval(successes: u32, of: u32) -> (f64, f64) {
     if of == 0 {
         return (0.0, 1.0);

@@ -21,7 +21,6 @@ impl Certificates {
     pub const CAPTURED_EXTRA: u16 = 371;
 
     /// Source of [`Self::CAPTURED_EXTRA`].
-    #[must_use]
     pub fn captured() -> Source {
         Source::record(
             "sidecar-hybrid.pcap",
@@ -30,7 +29,6 @@ impl Certificates {
     }
 
     /// All certificates of a chain whose keys and signatures are of one scheme; none where the registry has no size of it.
-    #[must_use]
     pub fn each(&self, scheme: &Signature) -> Option<Bytes> {
         Some(Bytes::from(scheme.public_key?) + Bytes::from(scheme.signature?) + self.extra)
     }

@@ -100,7 +100,6 @@ impl Given {
 }
 
 /// Holds the links of a deployment, as it is in effect now, against the standards; with conditions, predicted delays against budgets too.
-#[must_use]
 pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Conditions>) -> Assessment {
     let mut concerns = Vec::new();
     let mut links = Vec::new();

@@ -56,125 +56,69 @@ const NO_PACKET: &str = "no text within reach has a figure for a packet";
 /// User data: packets are lost while no SA exists.
 const NO_SET_UP: &str = "nothing waits for a set-up: packets are lost until keys are there";
 
-/// The budget of an interface.
-#[must_use]
-pub const fn budget_of(kind: InterfaceKind) -> Budget {
-    const fn budget(
-        figures: [Option<f64>; 2],
-        what: &'static str,
-        without: &'static str,
-        source: &'static str,
-        reading: Reading,
-    ) -> Budget {
-        Budget {
-            packet_us: figures[0],
-            set_up_us: figures[1],
-            what,
-            without,
-            source,
-            reading,
+/// The budgets by interface, each with its figures for a packet and a set-up, its source and access
+/// to that, what it limits, and why a figure is missing.
+macro_rules! budgets {
+    ($of:ident; $($($kind:ident)|+ [$packet:expr, $set_up:expr] $source:literal $reading:ident
+        $what:literal $without:expr;)+) => {
+        match $of {
+            $($(InterfaceKind::$kind)|+ => Budget {
+                packet_us: $packet,
+                set_up_us: $set_up,
+                what: $what,
+                without: $without,
+                source: $source,
+                reading: Reading::$reading,
+            },)+
         }
-    }
-    use Reading::{AsCited, Read};
-    match kind {
-        InterfaceKind::E2 => budget(
-            [Some(5_000.0), Some(1e6)],
-            "the fastest near-RT control loop of 10 ms, half of it one way; set-up within the slowest, 1 s",
-            "",
-            "E2GAP, control loops of 10 ms to 1 s",
-            Read,
-        ),
-        InterfaceKind::OpenFronthaul => budget(
-            [Some(FRONTHAUL_WIDEST), None],
-            "the widest limit of a pair of delay categories but those of A; a file names no categories, and `bartizan plan fronthaul` judges each pair",
-            "nothing waits for keys of MACsec: frames are lost until they are there; M-plane supervision resets an O-RU after 60 s (MP)",
-            "CUS, annex B, table B.2-3",
-            Read,
-        ),
-        InterfaceKind::N2 | InterfaceKind::Sbi => budget(
-            [None, Some(T3510)],
-            "T3510: a UE waits 15 s for its registration, of which set-up is a part",
-            NO_PACKET,
-            "TS 24.501, table 10.2.1",
-            Read,
-        ),
-        InterfaceKind::N32 => budget(
-            [None, Some(T3510)],
-            "T3510: a roaming UE waits 15 s for its registration, which asks its home network",
-            NO_PACKET,
-            "TS 24.501, table 10.2.1",
-            Read,
-        ),
-        InterfaceKind::N26 => budget(
-            [None, Some(T3510)],
-            "T3510: a UE that comes from EPS waits 15 s for its registration, which fetches its context",
-            "no text within reach has a figure for a packet; GTPv2-C leaves T3-RESPONSE to the operator (TS 29.274, clause 7.6, as cited)",
-            "TS 24.501, table 10.2.1",
-            Read,
-        ),
-        InterfaceKind::N4 => budget(
-            [None, Some(T3580)],
-            "T3580: a UE waits 16 s for its PDU session",
-            "no text within reach has a figure for a packet; PFCP leaves T1 and N1 to the implementation (TS 29.244, clause 6.4, as cited)",
-            "TS 24.501, table 10.3.1",
-            AsCited,
-        ),
-        InterfaceKind::E1 => budget(
-            [None, Some(T3580)],
-            "T3580: a UE waits 16 s for its PDU session, for which bearers are set up over E1",
-            NO_PACKET,
-            "TS 24.501, table 10.3.1",
-            AsCited,
-        ),
-        InterfaceKind::N3 | InterfaceKind::N9 => budget(
-            [Some(CORE_PACKET), None],
-            "the core's part of a packet delay budget, 20 ms (1 to 5 ms of delay-critical 5QIs)",
-            NO_SET_UP,
-            "TS 23.501, table 5.7.4-1, notes on the CN PDB",
-            AsCited,
-        ),
-        InterfaceKind::F1U => budget(
-            [Some(MIDHAUL_PACKET), None],
-            "the longer end of what option 2 tolerates one way, 1.5 to 10 ms (XTRP, which was read, names no figure for the midhaul)",
-            NO_SET_UP,
-            "TR 38.801, annex A, table A-1",
-            AsCited,
-        ),
-        InterfaceKind::F1C => budget(
-            [Some(MIDHAUL_PACKET), Some(2e6)],
-            "10 ms one way, the longer end of what option 2 tolerates (TR 38.801, table A-1); T300: a UE waits 2 s at most for RRCSetup, which comes over F1-C",
-            "",
-            "TS 38.331, clause 6.3.2 (UE-TimersAndConstants)",
-            AsCited,
-        ),
-        InterfaceKind::Xn => budget(
-            [None, Some(SCTP_GIVES_UP)],
-            "SCTP sends INIT nine times, 243 s in all",
-            "no text within reach has a figure for a packet; TXnRELOCprep, by which a handover waits, is left to the operator (TS 38.423, clause 8.2.1, as cited)",
-            "RFC 9260, section 16",
-            AsCited,
-        ),
-        InterfaceKind::A1 => budget(
-            [None, Some(1e6)],
-            "the non-RT control loop begins at 1 s",
-            NO_PACKET,
-            "Groen et al. 2024, section 1",
-            Read,
-        ),
-        InterfaceKind::O1 => budget(
-            [None, Some(60e6)],
-            "M-plane supervision of 60 s, after which an O-RU is reset",
-            NO_PACKET,
-            "MP, supervision",
-            Read,
-        ),
-        InterfaceKind::O2 => budget(
-            [None, Some(180e6)],
-            "TCP sends a SYN for three minutes at least",
-            "no text within reach has a figure for a packet; O-RAN's texts on O2 that were read name no timer",
-            "RFC 9293, section 3.8.3",
-            AsCited,
-        ),
+    };
+}
+
+/// The budget of an interface.
+pub const fn budget_of(kind: InterfaceKind) -> Budget {
+    budgets! { kind;
+        E2 [Some(5_000.0), Some(1e6)] "E2GAP, control loops of 10 ms to 1 s" Read
+            "the fastest near-RT control loop of 10 ms, half of it one way; set-up within the slowest, 1 s"
+            "";
+        OpenFronthaul [Some(FRONTHAUL_WIDEST), None] "CUS, annex B, table B.2-3" Read
+            "the widest limit of a pair of delay categories but those of A; a file names no categories, and `bartizan plan fronthaul` judges each pair"
+            "nothing waits for keys of MACsec: frames are lost until they are there; M-plane supervision resets an O-RU after 60 s (MP)";
+        N2 | Sbi [None, Some(T3510)] "TS 24.501, table 10.2.1" Read
+            "T3510: a UE waits 15 s for its registration, of which set-up is a part"
+            NO_PACKET;
+        N32 [None, Some(T3510)] "TS 24.501, table 10.2.1" Read
+            "T3510: a roaming UE waits 15 s for its registration, which asks its home network"
+            NO_PACKET;
+        N26 [None, Some(T3510)] "TS 24.501, table 10.2.1" Read
+            "T3510: a UE that comes from EPS waits 15 s for its registration, which fetches its context"
+            "no text within reach has a figure for a packet; GTPv2-C leaves T3-RESPONSE to the operator (TS 29.274, clause 7.6, as cited)";
+        N4 [None, Some(T3580)] "TS 24.501, table 10.3.1" AsCited
+            "T3580: a UE waits 16 s for its PDU session"
+            "no text within reach has a figure for a packet; PFCP leaves T1 and N1 to the implementation (TS 29.244, clause 6.4, as cited)";
+        E1 [None, Some(T3580)] "TS 24.501, table 10.3.1" AsCited
+            "T3580: a UE waits 16 s for its PDU session, for which bearers are set up over E1"
+            NO_PACKET;
+        N3 | N9 [Some(CORE_PACKET), None] "TS 23.501, table 5.7.4-1, notes on the CN PDB" AsCited
+            "the core's part of a packet delay budget, 20 ms (1 to 5 ms of delay-critical 5QIs)"
+            NO_SET_UP;
+        F1U [Some(MIDHAUL_PACKET), None] "TR 38.801, annex A, table A-1" AsCited
+            "the longer end of what option 2 tolerates one way, 1.5 to 10 ms (XTRP, which was read, names no figure for the midhaul)"
+            NO_SET_UP;
+        F1C [Some(MIDHAUL_PACKET), Some(2e6)] "TS 38.331, clause 6.3.2 (UE-TimersAndConstants)" AsCited
+            "10 ms one way, the longer end of what option 2 tolerates (TR 38.801, table A-1); T300: a UE waits 2 s at most for RRCSetup, which comes over F1-C"
+            "";
+        Xn [None, Some(SCTP_GIVES_UP)] "RFC 9260, section 16" AsCited
+            "SCTP sends INIT nine times, 243 s in all"
+            "no text within reach has a figure for a packet; TXnRELOCprep, by which a handover waits, is left to the operator (TS 38.423, clause 8.2.1, as cited)";
+        A1 [None, Some(1e6)] "Groen et al. 2024, section 1" Read
+            "the non-RT control loop begins at 1 s"
+            NO_PACKET;
+        O1 [None, Some(60e6)] "MP, supervision" Read
+            "M-plane supervision of 60 s, after which an O-RU is reset"
+            NO_PACKET;
+        O2 [None, Some(180e6)] "RFC 9293, section 3.8.3" AsCited
+            "TCP sends a SYN for three minutes at least"
+            "no text within reach has a figure for a packet; O-RAN's texts on O2 that were read name no timer";
     }
 }
 
@@ -229,7 +173,6 @@ impl Conditions {
     ///
     /// Processing is what was measured: of ESP at most 50 us for packets up to 1500 bytes (Groen et al. 2024, section 4.2), of MACsec the published curve, of a sidecar what `bench`
     /// measured on one core. Another machine needs other time.
-    #[must_use]
     pub fn predict(&self, interface: &Interface) -> Predicted {
         let frame = match interface.kind {
             InterfaceKind::OpenFronthaul => observed_frame(),

@@ -96,7 +96,6 @@ fn cost(link: &Link) -> (u8, String, &'static str) {
 
 /// Returns the links that are not post-quantum against recording and forgery, in migration order:
 /// by exposure, by reach, by cost, then as in the file.
-#[must_use]
 pub fn migrate(links: &[Link]) -> Vec<Move> {
     let mut open: Vec<(Exposure, &Link)> = links
         .iter()

@@ -158,7 +158,6 @@ pub static REQUIREMENTS: &[Requirement] = requirements! {
 };
 
 /// Returns the requirement on an interface.
-#[must_use]
 pub fn requirement(kind: InterfaceKind) -> Option<&'static Requirement> {
     REQUIREMENTS.iter().find(|known| known.kind == kind)
 }

@@ -35,7 +35,6 @@ pub struct EspCipher {
 
 impl EspCipher {
     /// An AEAD by itself, any other cipher with an integrity transform; `None` of other combinations (RFC 8221, section 4).
-    #[must_use]
     pub fn new(encryption: &'static EspEncryption, integrity: Option<&'static EspIntegrity>) -> Option<Self> {
         (encryption.icv.is_some() != integrity.is_some()).then_some(Self { encryption, integrity })
     }

@@ -15,12 +15,16 @@ use thiserror::Error;
 use super::{Esp, EspCipher, IpVersion, Layout, Macsec, Mode, OverheadError, Part, Sci, Tls, UdpEncapsulation, least};
 use crate::unit::Bytes;
 
-/// Protection of a link's frames.
-#[derive(Debug, Clone, Serialize)]
-pub struct Protection {
-    name: String,
-    #[serde(skip)]
-    kind: Kind,
+bartizan_registry::made! {
+    /// Protection of a link's frames.
+    #[derive(Debug, Clone, Serialize)]
+    pub struct Protection,
+    /// Nothing.
+    pub none() {
+        name: String = "none".to_owned(),
+        #[serde(skip)]
+        kind: Kind = Kind::None,
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -277,14 +281,6 @@ fn tls<'a>(cipher: &'a str, mut words: impl Iterator<Item = &'a str>) -> Result<
 }
 
 impl Protection {
-    /// Nothing.
-    pub fn none() -> Self {
-        Self {
-            name: "none".to_owned(),
-            kind: Kind::None,
-        }
-    }
-
     /// As it was written.
     pub fn name(&self) -> &str {
         &self.name
@@ -353,7 +349,6 @@ impl Protection {
     }
 
     /// The IP version of what is sent for a packet of this version.
-    #[must_use]
     pub fn outer(&self, inner: IpVersion) -> IpVersion {
         match &self.kind {
             Kind::Esp(esp) if esp.mode == Mode::Tunnel => esp.outer,

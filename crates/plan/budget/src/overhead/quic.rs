@@ -17,7 +17,6 @@ pub struct Quic {
 
 impl Quic {
     /// Packets with a connection identifier of 0 to 20 bytes and a packet number of 1 to 4; `None` of others.
-    #[must_use]
     pub fn new(connection_id: u8, packet_number: u8, ip: IpVersion) -> Option<Self> {
         let valid = connection_id <= QUIC_CONNECTION_ID_MOST && (1..=QUIC_PACKET_NUMBER_MOST).contains(&packet_number);
         valid.then_some(Self {

@@ -8,13 +8,17 @@ use crate::Error;
 use crate::message::Message;
 use crate::protection::{KeyedMac, Mismatch, PasswordMac};
 
-/// A request as it was received. Keys of MACs are derived here, by up to 50,000 rounds, so that no
-/// other request waits for that.
-#[derive(Debug)]
-pub struct Received {
-    pub(super) message: Result<Message, Error>,
-    pub(super) digest: [u8; 32],
-    proof: Option<Proof>,
+bartizan_registry::made! {
+    /// A request as it was received. Keys of MACs are derived here, by up to 50,000 rounds, so that no
+    /// other request waits for that.
+    #[derive(Debug)]
+    pub struct Received,
+    /// Reads a request.
+    pub read(request: &[u8]) {
+        pub(super) message: Result<Message, Error> = Message::read(request),
+        pub(super) digest: [u8; 32] = digest_of(request),
+        proof: Option<Proof> = None,
+    }
 }
 
 /// The outcome for the secret of one invitation.
@@ -26,15 +30,6 @@ struct Proof {
 }
 
 impl Received {
-    /// Reads a request.
-    pub fn read(request: &[u8]) -> Self {
-        Self {
-            message: Message::read(request),
-            digest: digest_of(request),
-            proof: None,
-        }
-    }
-
     /// Reference of the invitation by whose secret the request is protected, if it is by one.
     pub fn reference(&self) -> Option<&str> {
         let message = self.message.as_ref().ok()?;

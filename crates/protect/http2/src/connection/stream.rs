@@ -9,23 +9,17 @@ use crate::frame::Code;
 /// Streams that are over and remembered, so that what comes too late is distinguished from what should never come.
 const REMEMBERED: usize = 256;
 
-/// Bytes that the peer may send: a window, and the released part that may be announced again.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
-    whole: u32,
-    left: i64,
-    released: u32,
+bartizan_registry::made! {
+    /// Bytes that the peer may send: a window, and the released part that may be announced again.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Window, pub(super) new(whole: u32) {
+        whole: u32,
+        left: i64 = i64::from(whole),
+        released: u32 = 0,
+    }
 }
 
 impl Window {
-    pub(super) fn new(whole: u32) -> Self {
-        Self {
-            whole,
-            left: i64::from(whole),
-            released: 0,
-        }
-    }
-
     /// Bytes arrived; `false` where they should not have.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         self.left -= bytes as i64;
@@ -86,56 +80,38 @@ pub(super) struct Refusal {
     pub(super) still: u32,
 }
 
-#[derive(Debug)]
-pub(super) struct Stream<T> {
-    pub(super) kept: Option<T>,
-    /// The owner for which it was opened: streams of one owner share what they may take of the
-    /// connection's window.
-    pub(super) owner: u64,
-    pub(super) send_window: i64,
-    pub(super) receive: Window,
-    /// Received and not released.
-    pub(super) unreleased: usize,
-    pub(super) held: Option<Box<Held>>,
-    /// It is in the queue of those that wait for their turn.
-    pub(super) queued: bool,
-    pub(super) local_closed: bool,
-    pub(super) remote_closed: bool,
-    /// The final head of the response has come (client).
-    pub(super) answered: bool,
-    /// Bytes of interim responses before it.
-    pub(super) interim: usize,
-    /// The response has no content, whatever its fields say.
-    pub(super) bodiless: bool,
-    /// Bytes still missing of the announced content.
-    pub(super) missing: Option<u64>,
-    /// Its end was received, and the caller has not seen it yet.
-    pub(super) leaving: bool,
-    /// The refusal of the rest of the peer's message.
-    pub(super) refusal: Option<Refusal>,
+bartizan_registry::made! {
+    #[derive(Debug)]
+    pub(super) struct Stream<T>, pub(super) new(owner: u64, send_window: i64, receive_window: u32) {
+        pub(super) kept: Option<T> = None,
+        /// The owner for which it was opened: streams of one owner share what they may take of the
+        /// connection's window.
+        pub(super) owner: u64,
+        pub(super) send_window: i64,
+        pub(super) receive: Window = Window::new(receive_window),
+        /// Received and not released.
+        pub(super) unreleased: usize = 0,
+        pub(super) held: Option<Box<Held>> = None,
+        /// It is in the queue of those that wait for their turn.
+        pub(super) queued: bool = false,
+        pub(super) local_closed: bool = false,
+        pub(super) remote_closed: bool = false,
+        /// The final head of the response has come (client).
+        pub(super) answered: bool = false,
+        /// Bytes of interim responses before it.
+        pub(super) interim: usize = 0,
+        /// The response has no content, whatever its fields say.
+        pub(super) bodiless: bool = false,
+        /// Bytes still missing of the announced content.
+        pub(super) missing: Option<u64> = None,
+        /// Its end was received, and the caller has not seen it yet.
+        pub(super) leaving: bool = false,
+        /// The refusal of the rest of the peer's message.
+        pub(super) refusal: Option<Refusal> = None,
+    }
 }
 
 impl<T> Stream<T> {
-    pub(super) fn new(owner: u64, send_window: i64, receive_window: u32) -> Self {
-        Self {
-            kept: None,
-            owner,
-            send_window,
-            receive: Window::new(receive_window),
-            unreleased: 0,
-            held: None,
-            queued: false,
-            local_closed: false,
-            remote_closed: false,
-            answered: false,
-            interim: 0,
-            bodiless: false,
-            missing: None,
-            leaving: false,
-            refusal: None,
-        }
-    }
-
     /// Our message has its end, sent or held.
     pub(super) fn has_our_end(&self) -> bool {
         self.local_closed
@@ -194,36 +170,26 @@ impl Hasher for Mix {
     }
 }
 
-/// All streams of a connection.
-#[derive(Debug)]
-pub(super) struct Streams<T> {
-    map: HashMap<u32, Stream<T>, BuildHasherDefault<Mix>>,
-    /// Those not complete.
-    pub(super) open: usize,
-    /// Those with something that may be sent when it is their turn.
-    pub(super) queue: VecDeque<u32>,
-    /// Those that wait for more of the connection's window.
-    pub(super) parked: VecDeque<u32>,
-    /// Bytes of heads and bodies that wait, of all together.
-    pub(super) waiting: usize,
-    /// Those completed by what was received last: gone once the caller has seen it.
-    leaving: Vec<u32>,
-    past: VecDeque<(u32, Past)>,
+bartizan_registry::made! {
+    /// All streams of a connection.
+    #[derive(Debug)]
+    pub(super) struct Streams<T>, pub(super) new() {
+        map: HashMap<u32, Stream<T>, BuildHasherDefault<Mix>> = HashMap::default(),
+        /// Those not complete.
+        pub(super) open: usize = 0,
+        /// Those with something that may be sent when it is their turn.
+        pub(super) queue: VecDeque<u32> = VecDeque::new(),
+        /// Those that wait for more of the connection's window.
+        pub(super) parked: VecDeque<u32> = VecDeque::new(),
+        /// Bytes of heads and bodies that wait, of all together.
+        pub(super) waiting: usize = 0,
+        /// Those completed by what was received last: gone once the caller has seen it.
+        leaving: Vec<u32> = Vec::new(),
+        past: VecDeque<(u32, Past)> = VecDeque::new(),
+    }
 }
 
 impl<T> Streams<T> {
-    pub(super) fn new() -> Self {
-        Self {
-            map: HashMap::default(),
-            open: 0,
-            queue: VecDeque::new(),
-            parked: VecDeque::new(),
-            waiting: 0,
-            leaving: Vec::new(),
-            past: VecDeque::new(),
-        }
-    }
-
     pub(super) fn insert(&mut self, id: u32, stream: Stream<T>) {
         self.map.insert(id, stream);
         self.open += 1;

@@ -57,7 +57,6 @@ impl<T> Connection<T> {
     }
 
     /// The stream that has waited for its reader for longest.
-    #[must_use]
     pub fn longest_waiting(&mut self) -> Option<u32> {
         let waiting = self.streams.all().filter_map(|(id, stream)| {
             let held = stream.held.as_deref()?;

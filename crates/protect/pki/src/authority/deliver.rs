@@ -24,15 +24,19 @@ use crate::{Certificate, Error, PrivateKey};
 /// Most octets of a certificate file that is read back.
 const LARGEST_CHAIN: u64 = 1024 * 1024;
 
-/// Destination of a certificate's files.
-#[derive(Debug, Clone)]
-pub struct Destination {
-    /// Directory; made if it is not there.
-    pub dir: PathBuf,
-    /// Action on files that are there already.
-    pub overwrite: Overwrite,
-    /// Owner and mode of the files.
-    pub access: Access,
+bartizan_registry::made! {
+    /// Destination of a certificate's files.
+    #[derive(Debug, Clone)]
+    pub struct Destination,
+    /// A directory in which nothing is overwritten.
+    pub new(dir: &Path) {
+        /// Directory; made if it is not there.
+        pub dir: PathBuf = dir.to_owned(),
+        /// Action on files that are there already.
+        pub overwrite: Overwrite = Overwrite::Refuse,
+        /// Owner and mode of the files.
+        pub access: Access = Access::default(),
+    }
 }
 
 /// Action on files that are in the way.
@@ -46,15 +50,6 @@ pub enum Overwrite {
 }
 
 impl Destination {
-    /// A directory in which nothing is overwritten.
-    pub fn new(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            overwrite: Overwrite::Refuse,
-            access: Access::default(),
-        }
-    }
-
     /// The directory as the records keep it: absolute, so that recovery finds it from anywhere.
     pub(super) fn recorded(&self) -> Result<String, Error> {
         let absolute = std::path::absolute(&self.dir).map_err(Error::file("find", &self.dir))?;
@@ -175,20 +170,12 @@ fn found_key(entry: &Entry) -> Found {
     Found::Nothing
 }
 
-/// The three files of a certificate.
-struct Paths {
-    key: PathBuf,
-    chain: PathBuf,
-    root: PathBuf,
-}
-
-impl Paths {
-    fn new(dir: &Path, name: &str) -> Self {
-        Self {
-            key: dir.join(format!("{name}.key.pem")),
-            chain: dir.join(format!("{name}.crt.pem")),
-            root: dir.join("ca.crt.pem"),
-        }
+bartizan_registry::made! {
+    /// The three files of a certificate.
+    struct Paths, new(dir: &Path, name: &str) {
+        key: PathBuf = dir.join(format!("{name}.key.pem")),
+        chain: PathBuf = dir.join(format!("{name}.crt.pem")),
+        root: PathBuf = dir.join("ca.crt.pem"),
     }
 }
 

@@ -141,7 +141,6 @@ impl Invitation {
     }
 
     /// Its state at this time.
-    #[must_use]
     pub fn state_at(&self, now: SystemTime) -> InvitationState {
         let over = self.stored.expires < OffsetDateTime::from(now);
         match (self.stored.serial, self.stored.closed) {
@@ -363,28 +362,19 @@ impl Authority {
     }
 }
 
-/// Contents of a certificate, read from an invitation or from an older certificate.
-struct Granted {
-    name: String,
-    names: Vec<AlternativeName>,
-    functions: Vec<NfType>,
-    profile: Profile,
-    lifetime: Lifetime,
-    long_life: bool,
+bartizan_registry::made! {
+    /// Contents of a certificate, read from an invitation or from an older certificate.
+    struct Granted, of(stored: &Stored) -> Result<Self, Error> {
+        name: String = stored.name.clone(),
+        names: Vec<AlternativeName> = all(stored.names.lines())?,
+        functions: Vec<NfType> = all(stored.functions.lines())?,
+        profile: Profile = stored.profile.parse()?,
+        lifetime: Lifetime = Lifetime::Days(stored.days),
+        long_life: bool = stored.long_life,
+    }
 }
 
 impl Granted {
-    fn of(stored: &Stored) -> Result<Self, Error> {
-        Ok(Self {
-            name: stored.name.clone(),
-            names: all(stored.names.lines())?,
-            functions: all(stored.functions.lines())?,
-            profile: stored.profile.parse()?,
-            lifetime: Lifetime::Days(stored.days),
-            long_life: stored.long_life,
-        })
-    }
-
     fn order<'a>(&'a self, key: &'a PublicKey) -> Order<'a> {
         Order {
             name: &self.name,

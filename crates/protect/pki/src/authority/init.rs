@@ -23,27 +23,31 @@ use keys::Prepared;
 
 pub(super) mod keys;
 
-/// Properties of a new authority.
-#[derive(Debug, Clone)]
-pub struct InitOptions {
-    /// Kind of the root's key, where one is made.
-    pub algorithm: Algorithm,
-    /// Source of the root's key.
-    pub root_key: KeySource,
-    /// Common name of the root; one with a part of the key's identifier in it where none is given.
-    pub common_name: Option<String>,
-    /// Organization in every subject.
-    pub organization: Option<String>,
-    /// Country in every subject, two letters (ISO 3166).
-    pub country: Option<String>,
-    /// URL at which relying parties find the revocation list, for network functions' certificates.
-    pub crl_url: Option<String>,
-    /// Validity of the root.
-    pub lifetime: Lifetime,
-    /// The intermediate, if there shall be one.
-    pub intermediate: Option<Intermediate>,
-    /// Passphrase under which the private keys are written, and PIN of the token that holds them.
-    pub secrets: Secrets,
+bartizan_registry::made! {
+    /// Properties of a new authority.
+    #[derive(Debug, Clone)]
+    pub struct InitOptions,
+    /// A root of ten years without intermediate and without passphrase.
+    pub new(algorithm: Algorithm) {
+        /// Kind of the root's key, where one is made.
+        pub algorithm: Algorithm,
+        /// Source of the root's key.
+        pub root_key: KeySource = KeySource::Fresh,
+        /// Common name of the root; one with a part of the key's identifier in it where none is given.
+        pub common_name: Option<String> = None,
+        /// Organization in every subject.
+        pub organization: Option<String> = Some("Bartizan".to_owned()),
+        /// Country in every subject, two letters (ISO 3166).
+        pub country: Option<String> = None,
+        /// URL at which relying parties find the revocation list, for network functions' certificates.
+        pub crl_url: Option<String> = None,
+        /// Validity of the root.
+        pub lifetime: Lifetime = Lifetime::Days(3650),
+        /// The intermediate, if there shall be one.
+        pub intermediate: Option<Intermediate> = None,
+        /// Passphrase under which the private keys are written, and PIN of the token that holds them.
+        pub secrets: Secrets = Secrets::default(),
+    }
 }
 
 /// Source of a key of a new authority.
@@ -70,21 +74,6 @@ pub struct Intermediate {
 }
 
 impl InitOptions {
-    /// A root of ten years without intermediate and without passphrase.
-    pub fn new(algorithm: Algorithm) -> Self {
-        Self {
-            algorithm,
-            root_key: KeySource::Fresh,
-            common_name: None,
-            organization: Some("Bartizan".to_owned()),
-            country: None,
-            crl_url: None,
-            lifetime: Lifetime::Days(3650),
-            intermediate: None,
-            secrets: Secrets::default(),
-        }
-    }
-
     /// The same with an intermediate of five years.
     #[must_use]
     pub fn with_intermediate(mut self, algorithm: Algorithm) -> Self {

@@ -18,41 +18,32 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Most subject alternative names one certificate may carry.
 const MOST_NAMES: usize = 100;
 
-/// Contents of a certificate of a network function or IPsec endpoint.
-#[derive(Debug, Clone)]
-pub struct Leaf {
-    /// Common name, and stem of the files.
-    pub name: Name,
-    /// Subject alternative names; at least one.
-    pub names: Vec<AlternativeName>,
-    /// Types of the network function (RFC 9310), if they shall be in the certificate.
-    pub functions: Vec<NfType>,
-    /// Its profile.
-    pub profile: Profile,
-    /// Kind of the key; the issuer's where none is given.
-    pub algorithm: Option<Algorithm>,
-    /// Validity.
-    pub lifetime: Lifetime,
-    /// True if it may be valid for longer than a year.
-    pub long_life: bool,
+bartizan_registry::made! {
+    /// Contents of a certificate of a network function or IPsec endpoint.
+    #[derive(Debug, Clone)]
+    pub struct Leaf,
+    /// A certificate of ninety days, without names yet.
+    pub new(name: &str) -> Result<Self, Error> {
+        /// Common name, and stem of the files.
+        pub name: Name = name.parse()?,
+        /// Subject alternative names; at least one.
+        pub names: Vec<AlternativeName> = Vec::new(),
+        /// Types of the network function (RFC 9310), if they shall be in the certificate.
+        pub functions: Vec<NfType> = Vec::new(),
+        /// Its profile.
+        pub profile: Profile = Profile::default(),
+        /// Kind of the key; the issuer's where none is given.
+        pub algorithm: Option<Algorithm> = None,
+        /// Validity.
+        pub lifetime: Lifetime = Lifetime::Days(Self::DAYS),
+        /// True if it may be valid for longer than a year.
+        pub long_life: bool = false,
+    }
 }
 
 impl Leaf {
     /// Validity where none is given, in days.
     pub const DAYS: u32 = 90;
-
-    /// A certificate of ninety days, without names yet.
-    pub fn new(name: &str) -> Result<Self, Error> {
-        Ok(Self {
-            name: name.parse()?,
-            names: Vec::new(),
-            functions: Vec::new(),
-            profile: Profile::default(),
-            algorithm: None,
-            lifetime: Lifetime::Days(Self::DAYS),
-            long_life: false,
-        })
-    }
 
     /// Adds a DNS name.
     pub fn dns(mut self, name: &str) -> Result<Self, Error> {

@@ -9,21 +9,23 @@ use crate::files::Access;
 use crate::records::{Entry, Own, Phase, Role};
 use crate::{Certificate, Error, Name, PrivateKey, Serial};
 
-/// An issued certificate with what its user needs next to it.
-#[derive(Debug)]
-pub struct Issued {
-    /// The name it was issued under.
-    pub name: String,
-    /// Its serial number.
-    pub serial: Serial,
-    /// The certificate itself.
-    pub certificate: Certificate,
-    /// The certificates above it, but for the root.
-    pub between: Vec<Certificate>,
-    pub(super) trusted: Trusted,
-    /// The private key; none where the requester has it.
-    pub key: Option<PrivateKey>,
-    pub(super) foreign: Foreign,
+bartizan_registry::made! {
+    /// An issued certificate with what its user needs next to it.
+    #[derive(Debug)]
+    pub struct Issued, pub(crate) without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) {
+        /// The name it was issued under.
+        pub name: String = entry.name.clone(),
+        /// Its serial number.
+        pub serial: Serial = entry.serial,
+        /// The certificate itself.
+        pub certificate: Certificate = entry.certificate.clone(),
+        /// The certificates above it, but for the root.
+        pub between: Vec<Certificate>,
+        pub(super) trusted: Trusted,
+        /// The private key; none where the requester has it.
+        pub key: Option<PrivateKey> = None,
+        pub(super) foreign: Foreign = Foreign::InTheWay,
+    }
 }
 
 /// Roots of other authorities in the file of roots.
@@ -35,17 +37,10 @@ pub(super) enum Foreign {
     Kept,
 }
 
-/// The roots that relying parties are given.
-#[derive(Debug, Clone)]
-pub(crate) struct Trusted {
-    /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
-    pub(crate) roots: Vec<Certificate>,
-    /// Those that were given before.
-    retired: Vec<Certificate>,
-}
-
-impl Trusted {
-    pub(crate) fn of(own: &[Own]) -> Self {
+bartizan_registry::made! {
+    /// The roots that relying parties are given.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Trusted, pub(crate) of(own: &[Own]) {
         let of = |wanted: &[Phase]| -> Vec<Certificate> {
             let roots = own.iter().filter(|own| own.entry.role == Role::Root);
             let roots = wanted
@@ -53,12 +48,14 @@ impl Trusted {
                 .flat_map(|phase| roots.clone().filter(move |own| own.phase == *phase));
             roots.map(|own| own.entry.certificate.clone()).collect()
         };
-        Self {
-            roots: of(&[Phase::Current, Phase::Next, Phase::Previous]),
-            retired: of(&[Phase::Retired]),
-        }
+        /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
+        pub(crate) roots: Vec<Certificate> = of(&[Phase::Current, Phase::Next, Phase::Previous]),
+        /// Those that were given before.
+        retired: Vec<Certificate> = of(&[Phase::Retired]),
     }
+}
 
+impl Trusted {
     fn received(roots: Vec<Certificate>) -> Self {
         Self {
             roots,
@@ -133,18 +130,6 @@ impl Issued {
             .iter()
             .filter(|known| roots.iter().all(|root| root.der() != known.der()));
         roots.iter().chain(before).map(Certificate::to_pem).collect()
-    }
-
-    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) -> Self {
-        Self {
-            name: entry.name.clone(),
-            serial: entry.serial,
-            certificate: entry.certificate.clone(),
-            between,
-            trusted,
-            key: None,
-            foreign: Foreign::InTheWay,
-        }
     }
 
     /// The roots that relying parties are given, the one that signs first.

@@ -63,7 +63,6 @@ impl Published {
 
     /// The newest revocation list of an issuer, DER, as at a distribution point. `issuer` is the
     /// name that its certificates have for it; those of the first issuer have none.
-    #[must_use]
     pub fn list(&self, issuer: Option<&str>) -> Option<&[u8]> {
         let found = self.lists.iter().find(|list| match issuer {
             Some(serial) => list.serial == serial,

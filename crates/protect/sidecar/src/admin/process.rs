@@ -14,25 +14,17 @@ const TICKS_PER_SECOND: f64 = 100.0;
 #[derive(Debug)]
 pub(crate) struct Process;
 
-/// Values of one scrape; a value that cannot be read is left out.
-#[derive(Debug, Default, PartialEq)]
-struct Usage {
-    cpu_seconds: Option<f64>,
-    resident_bytes: Option<u64>,
-    open_files: Option<u64>,
-}
-
-impl Usage {
-    fn read() -> Self {
-        Self {
-            cpu_seconds: fs::read_to_string("/proc/self/stat")
-                .ok()
-                .and_then(|text| cpu_seconds(&text)),
-            resident_bytes: fs::read_to_string("/proc/self/status")
-                .ok()
-                .and_then(|text| resident_bytes(&text)),
-            open_files: fs::read_dir("/proc/self/fd").ok().map(|entries| entries.count() as u64),
-        }
+bartizan_registry::made! {
+    /// Values of one scrape; a value that cannot be read is left out.
+    #[derive(Debug, Default, PartialEq)]
+    struct Usage, read() {
+        cpu_seconds: Option<f64> = fs::read_to_string("/proc/self/stat")
+            .ok()
+            .and_then(|text| cpu_seconds(&text)),
+        resident_bytes: Option<u64> = fs::read_to_string("/proc/self/status")
+            .ok()
+            .and_then(|text| resident_bytes(&text)),
+        open_files: Option<u64> = fs::read_dir("/proc/self/fd").ok().map(|entries| entries.count() as u64),
     }
 }
 

@@ -27,36 +27,25 @@ use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
 use crate::shared::Shared;
 
-/// A running sidecar as its admin port sees it.
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) shared: Arc<Shared>,
-    pools: Mutex<Vec<Arc<Occupancy>>>,
-    warm_pools: Mutex<Vec<Arc<dyn Kept>>>,
-    listening: AtomicBool,
-    pub(crate) rules: Arc<Rules>,
-    /// Configuration in effect, for people to look at.
-    config: Mutex<Value>,
-    /// Cause for which files that have changed are not in effect.
-    not_applied: Mutex<Option<String>>,
-    /// The reason why revocation lists were not fetched the last time.
-    not_fetched: Mutex<Option<String>>,
+bartizan_registry::made! {
+    /// A running sidecar as its admin port sees it.
+    #[derive(Debug)]
+    pub(crate) struct State, pub(crate) new(shared: &Arc<Shared>) {
+        pub(crate) shared: Arc<Shared> = Arc::clone(shared),
+        pools: Mutex<Vec<Arc<Occupancy>>> = Mutex::default(),
+        warm_pools: Mutex<Vec<Arc<dyn Kept>>> = Mutex::default(),
+        listening: AtomicBool = AtomicBool::new(false),
+        pub(crate) rules: Arc<Rules> = Arc::default(),
+        /// Configuration in effect, for people to look at.
+        config: Mutex<Value> = Mutex::default(),
+        /// Cause for which files that have changed are not in effect.
+        not_applied: Mutex<Option<String>> = Mutex::default(),
+        /// The reason why revocation lists were not fetched the last time.
+        not_fetched: Mutex<Option<String>> = Mutex::default(),
+    }
 }
 
 impl State {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            pools: Mutex::default(),
-            warm_pools: Mutex::default(),
-            listening: AtomicBool::new(false),
-            rules: Arc::default(),
-            config: Mutex::default(),
-            not_applied: Mutex::default(),
-            not_fetched: Mutex::default(),
-        }
-    }
-
     pub(crate) fn add_pool(&self, pool: &Arc<Occupancy>) {
         self.pools
             .lock()

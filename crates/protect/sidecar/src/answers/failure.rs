@@ -2,17 +2,20 @@
 
 use bartizan_tls::{Reason, Refused};
 
-/// Why a request or a connection could not be served: for the network function, the log and the metrics alike.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{peer}: {why}: {detail}", why = why.as_str())]
-pub(crate) struct Failure {
-    /// The node at the other end, or what was asked for where no node was found.
-    pub(crate) peer: String,
-    pub(crate) why: Why,
-    /// A sentence with names and values.
-    pub(crate) detail: String,
-    /// Advice for the operator.
-    pub(crate) hint: String,
+bartizan_registry::made! {
+    /// Why a request or a connection could not be served: for the network function, the log and the metrics alike.
+    #[derive(Debug, Clone, thiserror::Error)]
+    #[error("{peer}: {why}: {detail}", why = why.as_str())]
+    pub(crate) struct Failure,
+    pub(crate) new(peer: impl Into<String>, why: Why, detail: impl Into<String>, hint: impl Into<String>) {
+        /// The node at the other end, or what was asked for where no node was found.
+        pub(crate) peer: String = peer.into(),
+        pub(crate) why: Why,
+        /// A sentence with names and values.
+        pub(crate) detail: String = detail.into(),
+        /// Advice for the operator.
+        pub(crate) hint: String = hint.into(),
+    }
 }
 
 /// Kinds of [`Failure`], by whose fault.
@@ -73,31 +76,19 @@ impl Why {
 impl Failure {
     /// A request for a tunnel to `peer`: what would pass it are no requests.
     pub(crate) fn connect(peer: &str) -> Self {
-        Self {
-            peer: peer.to_owned(),
-            why: Why::Connect,
-            detail: "CONNECT is not served".to_owned(),
-            hint: "a listener with `path: splice` carries what is not requests".to_owned(),
-        }
+        let hint = "a listener with `path: splice` carries what is not requests";
+        Self::new(peer, Why::Connect, "CONNECT is not served", hint)
     }
 
     /// A request to `peer` that HTTP/1.1 has no words for.
     pub(crate) fn unwritable(peer: &str) -> Self {
-        Self {
-            peer: peer.to_owned(),
-            why: Why::Unwritable,
-            detail: "the head of the request cannot be written as HTTP/1.1, which the producer speaks".to_owned(),
-            hint: "method, path or host of the request are malformed: see the log of the consumer".to_owned(),
-        }
+        let detail = "the head of the request cannot be written as HTTP/1.1, which the producer speaks";
+        let hint = "method, path or host of the request are malformed: see the log of the consumer";
+        Self::new(peer, Why::Unwritable, detail, hint)
     }
 
     /// A handshake with `peer` that was refused.
     pub(crate) fn refused(peer: &str, refused: &Refused) -> Self {
-        Self {
-            peer: peer.to_owned(),
-            why: Why::Peer(refused.reason),
-            detail: refused.detail.clone(),
-            hint: refused.hint.clone(),
-        }
+        Self::new(peer, Why::Peer(refused.reason), &refused.detail, &refused.hint)
     }
 }

@@ -15,16 +15,18 @@ use tokio_rustls::TlsStream;
 use crate::dialling::session::Session;
 use crate::dialling::tap::Tap;
 
-/// An established TLS connection. Counts what it carries, and takes the end of the connection for a refusal where it comes
-/// before the peer's first byte.
-#[derive(Debug)]
-pub(crate) struct Channel {
-    tls: TlsStream<Tap<TcpStream>>,
-    session: Arc<Session>,
-    /// Set until the peer's first byte.
-    watch: Option<Watch>,
-    /// Frames were written that it may still hold. Only of use to the `sctp` path.
-    pub(crate) flush: bool,
+bartizan_registry::made! {
+    /// An established TLS connection. Counts what it carries, and takes the end of the connection
+    /// for a refusal where it comes before the peer's first byte.
+    #[derive(Debug)]
+    pub(crate) struct Channel, pub(crate) new(tls: TlsStream<Tap<TcpStream>>, session: Arc<Session>, watch: Watch) {
+        tls: TlsStream<Tap<TcpStream>>,
+        session: Arc<Session>,
+        /// Set until the peer's first byte.
+        watch: Option<Watch> = Some(watch),
+        /// Frames were written that it may still hold. Only of use to the `sctp` path.
+        pub(crate) flush: bool = false,
+    }
 }
 
 /// An established TLS connection that no event loop watches, on its way from one thread to another.
@@ -62,15 +64,6 @@ impl Channel {
         })
     }
 
-    pub(crate) fn new(tls: TlsStream<Tap<TcpStream>>, session: Arc<Session>, watch: Watch) -> Self {
-        Self {
-            tls,
-            session,
-            watch: Some(watch),
-            flush: false,
-        }
-    }
-
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
@@ -92,6 +85,12 @@ impl Channel {
             }
         }
         error
+    }
+
+    fn written(&mut self, context: &mut Context<'_>, written: io::Result<usize>) -> io::Result<usize> {
+        let written = written.map_err(|error| self.write_failed(context, error))?;
+        self.session.sent(written);
+        Ok(written)
     }
 
     fn heard(&mut self, bytes: usize) {
@@ -147,13 +146,8 @@ impl AsyncBufRead for Channel {
 impl AsyncWrite for Channel {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        match ready!(Pin::new(&mut this.tls).poll_write(context, bytes)) {
-            Ok(written) => {
-                this.session.sent(written);
-                Poll::Ready(Ok(written))
-            }
-            Err(error) => Poll::Ready(Err(this.write_failed(context, error))),
-        }
+        let written = ready!(Pin::new(&mut this.tls).poll_write(context, bytes));
+        Poll::Ready(this.written(context, written))
     }
 
     fn poll_write_vectored(
@@ -162,13 +156,8 @@ impl AsyncWrite for Channel {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        match ready!(Pin::new(&mut this.tls).poll_write_vectored(context, slices)) {
-            Ok(written) => {
-                this.session.sent(written);
-                Poll::Ready(Ok(written))
-            }
-            Err(error) => Poll::Ready(Err(this.write_failed(context, error))),
-        }
+        let written = ready!(Pin::new(&mut this.tls).poll_write_vectored(context, slices));
+        Poll::Ready(this.written(context, written))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -105,12 +105,7 @@ async fn at(endpoint: &Endpoint, upstream: &Upstream, limits: Limits) -> Echoed 
 
 async fn ask(endpoint: &Endpoint, upstream: &Upstream, limits: Limits) -> Result<&'static str, Failure> {
     let peer = upstream.peer.as_str();
-    let failed = |reason, detail: String, hint: &str| Failure {
-        peer: peer.to_owned(),
-        why: Why::Peer(reason),
-        detail,
-        hint: hint.to_owned(),
-    };
+    let failed = |reason, detail: String, hint: &str| Failure::new(peer, Why::Peer(reason), detail, hint);
     let connecting = endpoint
         .connect(peer, upstream.interface)
         .map_err(|error| failed(bartizan_tls::Reason::Ours, error.to_string(), ""))?;

@@ -35,12 +35,7 @@ const LINGER_BYTES: usize = 64 * 1024;
 /// Dials the sidecar of a peer and completes the handshake.
 pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Path) -> Result<Channel, Failure> {
     let peer = upstream.peer.as_str();
-    let failed = |why: Why, detail: String, hint: &str| Failure {
-        peer: peer.to_owned(),
-        why,
-        detail,
-        hint: hint.to_owned(),
-    };
+    let failed = |why: Why, detail: String, hint: &str| Failure::new(peer, why, detail, hint);
     // Before the endpoint is taken: a reload in between is then seen as one.
     let generation = shared.endpoint.generation();
     shared
@@ -112,12 +107,15 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
 pub(crate) fn still_admitted(session: &Session, upstream: &Upstream) -> Result<(), Failure> {
     match session.fallen() {
         None => Ok(()),
-        Some(refusal) => Err(Failure {
-            peer: upstream.peer.to_string(),
-            why: Why::Peer(refusal.reason),
-            detail: refusal.detail.clone(),
-            hint: refusal.hint.clone(),
-        }),
+        Some(refusal) => {
+            let why = Why::Peer(refusal.reason);
+            Err(Failure::new(
+                upstream.peer.as_str(),
+                why,
+                &refusal.detail,
+                &refusal.hint,
+            ))
+        }
     }
 }
 

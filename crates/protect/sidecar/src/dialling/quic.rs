@@ -58,14 +58,16 @@ const INCOMING_ALL: u64 = 4 * 1024 * 1024;
 /// Connections that wait to be accepted.
 const BACKLOG: usize = 1024;
 
-/// An established QUIC connection and its account.
-pub(crate) struct QuicChannel {
-    pub(crate) connection: Connection,
-    session: Arc<Session>,
-    /// Set until the peer's first byte.
-    handshake: Option<QuicHandshake>,
-    /// Awaited while it is kept ready.
-    closed: Option<Pin<Box<dyn Future<Output = ConnectionError> + Send>>>,
+bartizan_registry::made! {
+    /// An established QUIC connection and its account.
+    pub(crate) struct QuicChannel, new(connection: Connection, session: Arc<Session>, handshake: QuicHandshake) {
+        pub(crate) connection: Connection,
+        session: Arc<Session>,
+        /// Set until the peer's first byte.
+        handshake: Option<QuicHandshake> = Some(handshake),
+        /// Awaited while it is kept ready.
+        closed: Option<Pin<Box<dyn Future<Output = ConnectionError> + Send>>> = None,
+    }
 }
 
 impl std::fmt::Debug for QuicChannel {
@@ -206,15 +208,6 @@ impl Dialled for QuicChannel {
 }
 
 impl QuicChannel {
-    fn new(connection: Connection, session: Arc<Session>, handshake: QuicHandshake) -> Self {
-        Self {
-            connection,
-            session,
-            handshake: Some(handshake),
-            closed: None,
-        }
-    }
-
     /// The session with its negotiated parameters and counts.
     pub(crate) const fn session(&self) -> &Arc<Session> {
         &self.session
@@ -269,12 +262,7 @@ pub(crate) async fn connect(
     path: Path,
 ) -> Result<QuicChannel, Failure> {
     let peer = upstream.peer.as_str();
-    let failed = |why: Why, detail: String, hint: &str| Failure {
-        peer: peer.to_owned(),
-        why,
-        detail,
-        hint: hint.to_owned(),
-    };
+    let failed = |why: Why, detail: String, hint: &str| Failure::new(peer, why, detail, hint);
     // Before the endpoint is taken: a reload in between is then seen as one.
     let generation = shared.endpoint.generation();
     shared

@@ -13,40 +13,32 @@ use crate::runtime::scratch::with_scratch;
 /// D.4). It means nothing.
 const DUMMY: &[u8] = &[20, 3, 3, 0, 1, 1];
 
-/// A socket that a TLS connection runs over.
-///
-/// rustls asks for 4 KiB at a time, which would make five reads of one full record. The tap reads what is there in one system
-/// call and hands it on in pieces; what does not fit the first piece is kept until it is asked for, and nothing is kept between
-/// messages.
-///
-/// A client's [`DUMMY`] on its own is kept back until its next flight, which follows once it has verified the server's: sent alone
-/// it would cost both ends a system call or two and the server a turn for nothing.
-#[derive(Debug)]
-pub(crate) struct Tap<IO> {
-    pub(crate) io: IO,
-    /// Set until the handshake has ended.
-    watch: Option<Watch>,
-    shaking: bool,
-    /// Read from the socket and not yet asked for.
-    spill: Vec<u8>,
-    /// Bytes of `spill` that have been handed on.
-    taken: usize,
-    /// Rest of a [`DUMMY`] that is still to be written.
-    kept_back: &'static [u8],
+bartizan_registry::made! {
+    /// A socket that a TLS connection runs over.
+    ///
+    /// rustls asks for 4 KiB at a time, which would make five reads of one full record. The tap
+    /// reads what is there in one system call and hands it on in pieces; what does not fit the
+    /// first piece is kept until it is asked for, and nothing is kept between messages.
+    ///
+    /// A client's [`DUMMY`] on its own is kept back until its next flight, which follows once it
+    /// has verified the server's: sent alone it would cost both ends a system call or two and the
+    /// server a turn for nothing.
+    #[derive(Debug)]
+    pub(crate) struct Tap<IO>, pub(crate) new(io: IO, watch: Watch) {
+        pub(crate) io: IO,
+        /// Set until the handshake has ended.
+        watch: Option<Watch> = Some(watch),
+        shaking: bool = true,
+        /// Read from the socket and not yet asked for.
+        spill: Vec<u8> = Vec::new(),
+        /// Bytes of `spill` that have been handed on.
+        taken: usize = 0,
+        /// Rest of a [`DUMMY`] that is still to be written.
+        kept_back: &'static [u8] = &[],
+    }
 }
 
 impl<IO> Tap<IO> {
-    pub(crate) fn new(io: IO, watch: Watch) -> Self {
-        Self {
-            io,
-            watch: Some(watch),
-            shaking: true,
-            spill: Vec::new(),
-            taken: 0,
-            kept_back: &[],
-        }
-    }
-
     /// Stops showing bytes: the handshake has ended.
     pub(crate) fn handshake_ended(&mut self) {
         self.watch = None;

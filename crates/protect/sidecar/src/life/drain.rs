@@ -15,11 +15,13 @@ pub(crate) enum Phase {
     Closing,
 }
 
-/// Has all connections of a sidecar end, and knows when they have.
-#[derive(Debug, Clone)]
-pub(crate) struct Drain {
-    phase: Arc<watch::Sender<Phase>>,
-    succeeded: Arc<watch::Sender<bool>>,
+bartizan_registry::made! {
+    /// Has all connections of a sidecar end, and knows when they have.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Drain, pub(crate) new() {
+        phase: Arc<watch::Sender<Phase>> = Arc::new(watch::Sender::new(Phase::Running)),
+        succeeded: Arc<watch::Sender<bool>> = Arc::new(watch::Sender::new(false)),
+    }
 }
 
 /// Held by each task that must be waited for.
@@ -31,13 +33,6 @@ pub(crate) struct Guard {
 }
 
 impl Drain {
-    pub(crate) fn new() -> Self {
-        Self {
-            phase: Arc::new(watch::Sender::new(Phase::Running)),
-            succeeded: Arc::new(watch::Sender::new(false)),
-        }
-    }
-
     pub(crate) fn guard(&self) -> Guard {
         Guard {
             phase: self.phase.subscribe(),

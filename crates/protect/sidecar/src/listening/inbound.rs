@@ -32,16 +32,18 @@ use crate::worker::Worker;
 /// Longest time for close_notify.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// The network function behind an inbound listener.
-#[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) address: SocketAddr,
-    /// Connections to it, on the `http2` path.
-    pub(crate) pool: Rc<Pool>,
-    /// Header that names the sending peer in requests, if any.
-    caller: CallerHeader,
-    /// The nodes that requests come from.
-    consumers: RefCell<HashMap<NodeName, Consumer>>,
+bartizan_registry::made! {
+    /// The network function behind an inbound listener.
+    #[derive(Debug)]
+    pub(crate) struct Function, pub(crate) new(address: SocketAddr, pool: Rc<Pool>, caller: CallerHeader) {
+        pub(crate) address: SocketAddr,
+        /// Connections to it, on the `http2` path.
+        pub(crate) pool: Rc<Pool>,
+        /// Header that names the sending peer in requests, if any.
+        caller: CallerHeader,
+        /// The nodes that requests come from.
+        consumers: RefCell<HashMap<NodeName, Consumer>> = RefCell::default(),
+    }
 }
 
 /// A node that requests come from, with all its connections.
@@ -53,15 +55,6 @@ struct Consumer {
 }
 
 impl Function {
-    pub(crate) fn new(address: SocketAddr, pool: Rc<Pool>, caller: CallerHeader) -> Self {
-        Self {
-            address,
-            pool,
-            caller,
-            consumers: RefCell::default(),
-        }
-    }
-
     fn consumer(&self, worker: &Worker, node: &NodeName) -> Consumer {
         let mut consumers = self.consumers.borrow_mut();
         let consumer = consumers.entry(node.clone()).or_insert_with(|| Consumer {

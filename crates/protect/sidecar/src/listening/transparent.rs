@@ -19,23 +19,12 @@ use crate::routing::routes::Routes;
 use crate::worker::Worker;
 use bartizan_redirect as redirect;
 
-/// Destinations of a transparent listener's connections, by their original destination.
-#[derive(Debug)]
-pub(crate) struct Destinations {
-    upstreams: Arc<Upstreams>,
-    onward: HashMap<Upstream, Onward>,
-}
-
-/// On one of the two paths.
-#[derive(Debug)]
-enum Onward {
-    Splice(Arc<WarmPool>),
-    Http2(Rc<Routing>),
-}
-
-impl Destinations {
+bartizan_registry::made! {
+    /// Destinations of a transparent listener's connections, by their original destination.
+    #[derive(Debug)]
+    pub(crate) struct Destinations,
     /// A route to each upstream of `upstreams` on `path`, each with `warm` connections kept ready.
-    pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) -> Self {
+    pub(crate) new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) {
         // Only TCP is led here.
         let upstreams_over_tcp = upstreams
             .upstreams
@@ -49,19 +38,21 @@ impl Destinations {
             };
             (upstream.clone(), onward)
         });
-        Self {
-            onward: onward.collect(),
-            upstreams: Arc::clone(upstreams),
-        }
+        upstreams: Arc<Upstreams> = Arc::clone(upstreams),
+        onward: HashMap<Upstream, Onward> = onward.collect(),
     }
+}
 
+/// On one of the two paths.
+#[derive(Debug)]
+enum Onward {
+    Splice(Arc<WarmPool>),
+    Http2(Rc<Routing>),
+}
+
+impl Destinations {
     fn find(&self, destination: io::Result<SocketAddr>) -> Result<&Onward, Failure> {
-        let refused = |peer: &str, detail: String, hint: &str| Failure {
-            peer: peer.to_owned(),
-            why: Why::NoRoute,
-            detail,
-            hint: hint.to_owned(),
-        };
+        let refused = |peer: &str, detail: String, hint: &str| Failure::new(peer, Why::NoRoute, detail, hint);
         let destination = destination.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => refused(
                 "unknown",

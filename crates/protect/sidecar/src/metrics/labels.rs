@@ -50,17 +50,8 @@ impl ServiceLabels {
     }
 }
 
-impl SidePeerLabels {
-    pub(super) fn new(side: Side, peer: &str) -> Self {
-        Self {
-            side,
-            peer: peer.to_owned(),
-        }
-    }
-}
-
 impl HandshakeLabels {
-    pub(super) fn new(side: Side, peer: &str, negotiated: &Negotiated, excepted: bool) -> Self {
+    pub(super) fn of(side: Side, peer: &str, negotiated: &Negotiated, excepted: bool) -> Self {
         Self {
             side,
             peer: peer.to_owned(),
@@ -76,38 +67,8 @@ impl HandshakeLabels {
     }
 }
 
-impl AssociationLabels {
-    pub(super) fn new(side: Side, peer: &str, ending: &'static str) -> Self {
-        Self {
-            side,
-            peer: peer.to_owned(),
-            ending,
-        }
-    }
-}
-
-impl PeerReasonLabels {
-    pub(super) fn new(side: Side, peer: &str, reason: &'static str) -> Self {
-        Self {
-            side,
-            peer: peer.to_owned(),
-            reason,
-        }
-    }
-}
-
-impl BytesLabels {
-    pub(super) fn new(side: Side, peer: &str, direction: &'static str) -> Self {
-        Self {
-            side,
-            peer: peer.to_owned(),
-            direction,
-        }
-    }
-}
-
 impl RequestLabels {
-    pub(super) fn new(of: &ServiceLabels, status: String) -> Self {
+    pub(super) fn of(of: &ServiceLabels, status: String) -> Self {
         Self {
             side: of.side,
             consumer: of.consumer.clone(),

@@ -20,15 +20,21 @@ const SERVICES_AT_MOST: usize = 64;
 /// The longest service name kept, in bytes; the longest of TS 29.501 is half of it.
 const SERVICE_BYTES_AT_MOST: usize = 64;
 
-/// Requests of one pair of network functions.
-#[derive(Debug)]
-pub(crate) struct Requests {
-    metrics: Metrics,
-    side: Side,
-    consumer: String,
-    producer: String,
-    services: Mutex<HashMap<Box<str>, Arc<Service>>>,
-    in_flight: Gauge,
+bartizan_registry::made! {
+    /// Requests of one pair of network functions.
+    #[derive(Debug)]
+    pub(crate) struct Requests, pub(crate) new(metrics: &Metrics, side: Side, consumer: &str, producer: &str) {
+        let peer = match side {
+            Side::Inbound => consumer,
+            Side::Outbound => producer,
+        };
+        metrics: Metrics = metrics.clone(),
+        side: Side,
+        consumer: String = consumer.to_owned(),
+        producer: String = producer.to_owned(),
+        services: Mutex<HashMap<Box<str>, Arc<Service>>> = Mutex::default(),
+        in_flight: Gauge = metrics.in_flight(side, peer),
+    }
 }
 
 /// Requests of one pair for one service.
@@ -74,21 +80,6 @@ pub(crate) struct Account {
 }
 
 impl Requests {
-    pub(crate) fn new(metrics: &Metrics, side: Side, consumer: &str, producer: &str) -> Self {
-        let peer = match side {
-            Side::Inbound => consumer,
-            Side::Outbound => producer,
-        };
-        Self {
-            metrics: metrics.clone(),
-            side,
-            consumer: consumer.to_owned(),
-            producer: producer.to_owned(),
-            services: Mutex::default(),
-            in_flight: metrics.in_flight(side, peer),
-        }
-    }
-
     /// The head of a request for `path` has been read.
     pub(crate) fn begin(&self, path: &str) -> Account {
         let began = Instant::now();
@@ -211,7 +202,7 @@ impl Service {
             counter.inc();
             return;
         }
-        let labels = RequestLabels::new(&self.labels, outcome.label());
+        let labels = RequestLabels::of(&self.labels, outcome.label());
         let counter = self.requests.get_or_create_owned(&labels);
         counter.inc();
         statuses.push((outcome, counter));

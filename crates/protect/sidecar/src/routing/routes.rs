@@ -14,27 +14,19 @@ use crate::paths::http2::{Pool, Route, Target};
 use crate::routing::peers::Upstream;
 use crate::worker::Worker;
 
-/// Collects what outbound listeners need, while they are set up.
-#[derive(Debug)]
-pub(crate) struct Routes<'a> {
-    worker: &'a Rc<Worker>,
-    state: &'a State,
-    routes: HashMap<Upstream, Route>,
-    warm_pools: HashMap<Upstream, Arc<WarmPool>>,
-    quic_pools: HashMap<Upstream, Arc<WarmPool<QuicChannel>>>,
+bartizan_registry::made! {
+    /// Collects what outbound listeners need, while they are set up.
+    #[derive(Debug)]
+    pub(crate) struct Routes<'a>, pub(crate) new(worker: &'a Rc<Worker>, state: &'a State) {
+        worker: &'a Rc<Worker>,
+        state: &'a State,
+        routes: HashMap<Upstream, Route> = HashMap::new(),
+        warm_pools: HashMap<Upstream, Arc<WarmPool>> = HashMap::new(),
+        quic_pools: HashMap<Upstream, Arc<WarmPool<QuicChannel>>> = HashMap::new(),
+    }
 }
 
 impl<'a> Routes<'a> {
-    pub(crate) fn new(worker: &'a Rc<Worker>, state: &'a State) -> Self {
-        Self {
-            worker,
-            state,
-            routes: HashMap::new(),
-            warm_pools: HashMap::new(),
-            quic_pools: HashMap::new(),
-        }
-    }
-
     /// The pool that leads to `upstream`, with at least `warm` connections kept open.
     pub(crate) fn route(&mut self, upstream: &Upstream, warm: usize) -> Route {
         let route = self.routes.entry(upstream.clone()).or_insert_with(|| {

@@ -25,7 +25,6 @@ const FLAGS: u32 = 0x101;
 const REMOTE: u32 = 0x200;
 
 /// Resource of the sender: the sidecar of this node on this host. A JSON object.
-#[must_use]
 pub fn resource(version: &str, host: &str, node: &str) -> String {
     json!({ "attributes": [
         text("service.name", &format!("{node}-sidecar")),
@@ -40,7 +39,6 @@ pub fn resource(version: &str, host: &str, node: &str) -> String {
 /// The body of a request with these spans, all of one resource.
 ///
 /// It is written at once and not made of values first: a trace of every request has thousands of spans a second.
-#[must_use]
 pub fn body(resource: &str, spans: &[Span]) -> String {
     let mut text = String::with_capacity(256 + resource.len() + SPAN * spans.len());
     let _ = write!(

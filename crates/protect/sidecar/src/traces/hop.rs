@@ -18,23 +18,27 @@ const METHODS: [&str; 9] = [
 /// `http.request.method` of any other, as OpenTelemetry's conventions have it.
 pub(super) const OTHER: &str = "_OTHER";
 
-/// The span of a request under way.
-#[derive(Debug, Clone)]
-pub(crate) struct Hop {
-    trace: [u8; 16],
-    span: [u8; 8],
-    parent: Option<[u8; 8]>,
-    pub(super) state: Option<Arc<str>>,
-    pub(super) began: SystemTime,
-    pub(super) method: &'static str,
-    /// Interface and negotiated parameters of the TLS connection that it came or goes by.
-    pub(super) negotiated: Option<(InterfaceKind, Arc<Negotiated>)>,
-    /// Number of times it was handed to a connection.
-    handed: u32,
-    /// Why it was answered in place of the producer.
-    pub(super) problem: Option<&'static str>,
-    /// The tracer that takes it when it has ended.
-    pub(super) tracer: Option<Tracer>,
+bartizan_registry::made! {
+    /// The span of a request under way.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Hop,
+    /// The first span of a trace.
+    pub(super) first(trace: [u8; 16], span: [u8; 8]) {
+        trace: [u8; 16],
+        span: [u8; 8],
+        parent: Option<[u8; 8]> = None,
+        pub(super) state: Option<Arc<str>> = None,
+        pub(super) began: SystemTime = SystemTime::now(),
+        pub(super) method: &'static str = "",
+        /// Interface and negotiated parameters of the TLS connection that it came or goes by.
+        pub(super) negotiated: Option<(InterfaceKind, Arc<Negotiated>)> = None,
+        /// Number of times it was handed to a connection.
+        handed: u32 = 0,
+        /// Why it was answered in place of the producer.
+        pub(super) problem: Option<&'static str> = None,
+        /// The tracer that takes it when it has ended.
+        pub(super) tracer: Option<Tracer> = None,
+    }
 }
 
 /// A span that has ended.
@@ -49,22 +53,6 @@ pub struct Span {
 }
 
 impl Hop {
-    /// The first span of a trace.
-    pub(super) fn first(trace: [u8; 16], span: [u8; 8]) -> Self {
-        Self {
-            trace,
-            span,
-            parent: None,
-            state: None,
-            began: SystemTime::now(),
-            method: "",
-            negotiated: None,
-            handed: 0,
-            problem: None,
-            tracer: None,
-        }
-    }
-
     /// A span below another one.
     pub(super) fn below(parent: Parent, span: [u8; 8], state: Option<Arc<str>>) -> Self {
         Self {

@@ -47,7 +47,14 @@ impl Algorithm {
         Self::new(reference, name.to_string(), UNKNOWN, Naming::default(), None)
     }
 
-    fn new(reference: String, name: String, (primitive, functions): Role, naming: Naming, level: Option<u8>) -> Self {
+    fn new(
+        reference: String,
+        name: impl Into<String>,
+        (primitive, functions): Role,
+        naming: Naming,
+        level: Option<u8>,
+    ) -> Self {
+        let name = name.into();
         let oid = oid(&name, &naming);
         let mut properties = Map::new();
         properties.insert("primitive".into(), json!(primitive));
@@ -88,13 +95,8 @@ impl Algorithm {
             },
             Kind::Classical | Kind::PostQuantum => key_exchange(known.name),
         };
-        let mut algorithm = Self::new(
-            reference,
-            known.name.to_owned(),
-            role,
-            naming,
-            Some(level(known.category)),
-        );
+        let level = Some(level(known.category));
+        let mut algorithm = Self::new(reference, known.name, role, naming, level);
         algorithm.parts = known.parts.iter().map(|&part| Self::group(part)).collect();
         algorithm
     }
@@ -104,23 +106,14 @@ impl Algorithm {
         let reference = format!("algorithm/tls-signature/0x{:04x}", code.0);
         match registry::signature(code) {
             Some(known) => {
-                let level = Some(level(known.category));
-                Self::new(
-                    reference,
-                    known.name.to_owned(),
-                    SIGNATURE,
-                    signature(known.name),
-                    level,
-                )
+                let (naming, level) = (signature(known.name), Some(level(known.category)));
+                Self::new(reference, known.name, SIGNATURE, naming, level)
             }
             // A pair of hash and signature algorithm of TLS 1.2.
-            None if registry::signature_safety(code).is_some() => Self::new(
-                reference,
-                code.to_string(),
-                SIGNATURE,
-                Naming::default(),
-                Some(level(None)),
-            ),
+            None if registry::signature_safety(code).is_some() => {
+                let (naming, level) = (Naming::default(), Some(level(None)));
+                Self::new(reference, code.to_string(), SIGNATURE, naming, level)
+            }
             None => Self::unknown(reference, code),
         }
     }
@@ -172,13 +165,9 @@ impl Algorithm {
             parameters: Some(known.key_bits.to_string()),
             ..encryption(cipher)
         };
-        let mut record = Self::new(
-            format!("algorithm/cipher/{name}"),
-            name,
-            AUTHENTICATED,
-            naming,
-            known.category.map(|category| category.0),
-        );
+        let level = known.category.map(|category| category.0);
+        let reference = format!("algorithm/cipher/{name}");
+        let mut record = Self::new(reference, name, AUTHENTICATED, naming, level);
         record.set_mode(cipher);
         let (family, name) = match hash.strip_prefix("SHA") {
             Some(bits) => ("SHA-2", format!("SHA-{bits}")),
@@ -210,13 +199,8 @@ impl Algorithm {
             X509Use::KeyEstablishment => key_exchange(known.name.trim_start_matches("id-").trim_start_matches("alg-")),
             X509Use::Signing | X509Use::SignatureOnly => signature(known.name.trim_start_matches("id-")),
         };
-        Self::new(
-            reference,
-            known.name.to_owned(),
-            role,
-            naming,
-            Some(level(known.category)),
-        )
+        let level = Some(level(known.category));
+        Self::new(reference, known.name, role, naming, level)
     }
 
     fn set_mode(&mut self, cipher: &str) {

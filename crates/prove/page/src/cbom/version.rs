@@ -15,7 +15,6 @@ pub enum Version {
 
 impl Version {
     /// Writes a document of 1.7 in this version: what it has no field for is left out.
-    #[must_use]
     pub fn write(self, mut document: Value) -> Value {
         if self == Self::V1_7 {
             return document;

@@ -24,7 +24,6 @@ pub const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 
 const WIDTH: f64 = 900.0;
 
 /// The style, to be served at `/page.css`.
-#[must_use]
 pub fn style() -> String {
     [
         plot::STYLE,
@@ -36,7 +35,6 @@ pub fn style() -> String {
 }
 
 /// The page, to be served at `/`. It holds nothing of what is followed.
-#[must_use]
 pub fn html() -> String {
     let head = markup! {
         (PreEscaped("<link rel=\"icon\" href=\"/icon.svg\"/><link rel=\"stylesheet\" href=\"/page.css\"/>"))

@@ -49,7 +49,6 @@ impl Drawing {
 
     /// As a file of its own, readable on light and dark background: it brings its background along.
     /// The title stands above the plot, the note below it.
-    #[must_use]
     pub fn standalone(&self, note: &str) -> String {
         const MARGIN: f64 = 20.0;
         const TITLE: f64 = 34.0;

@@ -20,34 +20,25 @@ pub struct Line {
     pub points: Vec<Point>,
 }
 
-/// A median on a line.
-#[derive(Debug, Clone)]
-pub struct Point {
-    /// The level of the factor along the axis.
-    pub x: f64,
-    /// The median.
-    pub value: f64,
-    /// Its interval, where there is one.
-    pub interval: Option<Interval>,
-    /// Values that a publication has in its place.
-    pub published: Vec<f64>,
-}
-
-impl Point {
+bartizan_registry::made! {
+    /// A median on a line.
+    #[derive(Debug, Clone)]
+    pub struct Point,
     /// A value by itself.
-    pub fn at(x: f64, value: f64) -> Self {
-        Self {
-            x,
-            value,
-            interval: None,
-            published: Vec::new(),
-        }
+    pub at(x: f64, value: f64) {
+        /// The level of the factor along the axis.
+        pub x: f64,
+        /// The median.
+        pub value: f64,
+        /// Its interval, where there is one.
+        pub interval: Option<Interval> = None,
+        /// Values that a publication has in its place.
+        pub published: Vec<f64> = Vec::new(),
     }
 }
 
 /// Medians with intervals, joined in order of x; either axis is logarithmic where its values span
 /// more than twenty times.
-#[must_use]
 pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> Drawing {
     let mut canvas = Canvas::default();
     let along = Axis {
@@ -146,7 +137,6 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
 }
 
 /// Colour and dash of a curve.
-#[must_use]
 pub fn tone_class(tone: usize) -> (String, &'static str) {
     (
         format!("t{}", tone % 8),

@@ -6,7 +6,6 @@ use super::{Field, Grid, Section, Sheet, Tone};
 use crate::frame::{self, coded};
 
 /// The page.
-#[must_use]
 pub fn sheet_html(sheet: &Sheet) -> String {
     let body = markup! {
         header {

@@ -48,7 +48,7 @@ fn touch(metrics: &Metrics) {
     let _ = handshake_failures.get_or_create(&PeerReasonLabels::new(SIDE, "nrf", "reason"));
     let _ = handshake_seconds.get_or_create(&SideLabels { side: SIDE });
     let _ = hello_retry_requests.get_or_create(&SidePeerLabels::new(SIDE, "nrf"));
-    let _ = requests.get_or_create(&RequestLabels::new(&service, "200".to_owned()));
+    let _ = requests.get_or_create(&RequestLabels::of(&service, "200".to_owned()));
     let _ = requests_in_flight.get_or_create(&SidePeerLabels::new(SIDE, "nrf"));
     let _ = request_seconds.get_or_create(&service);
     let _ = request_own_seconds.get_or_create(&service);

@@ -14,24 +14,19 @@ const AT_ONCE: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 
-/// The attempts to send one request.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Attempts {
-    pub(super) made: u32,
-    until: Instant,
-    pause: Duration,
+bartizan_registry::made! {
+    /// The attempts to send one request.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Attempts,
+    /// The first is being made; none begins after `until`.
+    pub(super) new(until: Instant) {
+        pub(super) made: u32 = 1,
+        until: Instant,
+        pause: Duration = FIRST_PAUSE,
+    }
 }
 
 impl Attempts {
-    /// The first is being made; none begins after `until`.
-    pub(super) fn new(until: Instant) -> Self {
-        Self {
-            made: 1,
-            until,
-            pause: FIRST_PAUSE,
-        }
-    }
-
     /// Returns true if another attempt is allowed.
     pub(super) fn left(&self) -> bool {
         self.made < AT_MOST && Instant::now() < self.until

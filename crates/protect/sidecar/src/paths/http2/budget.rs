@@ -7,26 +7,19 @@ use std::rc::Rc;
 /// are some kilobytes; a large discovery has a megabyte.
 const TOGETHER: usize = 64 * 1024 * 1024;
 
-/// Bytes that wait for the readers of one worker's connections.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    /// Bytes waiting here beyond which each reader is held to its share: this worker's part of
-    /// [`TOGETHER`].
-    together: usize,
-    waiting: Cell<usize>,
-    /// Number of readers for which data waits.
-    readers: Cell<usize>,
-}
-
-impl Budget {
+bartizan_registry::made! {
+    /// Bytes that wait for the readers of one worker's connections.
+    #[derive(Debug)]
+    pub(crate) struct Budget,
     /// That of each of so many workers. Together they have what one would have: a count that all share would be written by all of them with
     /// each part of a body.
-    pub(crate) fn shared_by(workers: usize) -> Self {
-        Self {
-            together: TOGETHER.div_ceil(workers.max(1)),
-            waiting: Cell::new(0),
-            readers: Cell::new(0),
-        }
+    pub(crate) shared_by(workers: usize) {
+        /// Bytes waiting here beyond which each reader is held to its share: this worker's part of
+        /// [`TOGETHER`].
+        together: usize = TOGETHER.div_ceil(workers.max(1)),
+        waiting: Cell<usize> = Cell::new(0),
+        /// Number of readers for which data waits.
+        readers: Cell<usize> = Cell::new(0),
     }
 }
 

@@ -162,12 +162,9 @@ impl Exchange {
                 Ok(this)
             }
             None => {
-                let failure = Failure {
-                    peer: this.route.pool.peer.to_owned(),
-                    why: Why::NoRoute,
-                    detail: "the request has neither an :authority nor a Host that could be one".to_owned(),
-                    hint: "the network function must name the producer's host in its requests".to_owned(),
-                };
+                let detail = "the request has neither an :authority nor a Host that could be one";
+                let hint = "the network function must name the producer's host in its requests";
+                let failure = Failure::new(&*this.route.pool.peer, Why::NoRoute, detail, hint);
                 Err((this, failure))
             }
         }

@@ -65,23 +65,29 @@ pub(super) struct Inside<T> {
     pub(super) heard: u64,
 }
 
-/// State that the owner keeps between its turns.
-#[derive(Debug)]
-pub(super) struct Inbox<T> {
-    /// Bytes that were read and not used yet.
-    rest: Vec<u8>,
-    /// Whole frames may be in `rest`.
-    fresh: bool,
-    /// The other side sends nothing more.
-    pub(super) ended: bool,
-    events: Vec<Event<T>>,
+bartizan_registry::made! {
+    /// State that the owner keeps between its turns.
+    #[derive(Debug)]
+    pub(super) struct Inbox<T>,
+    /// With what was read already.
+    pub(super) new(first: Vec<u8>) {
+        /// Whole frames may be in `rest`.
+        fresh: bool = !first.is_empty(),
+        /// Bytes that were read and not used yet.
+        rest: Vec<u8> = first,
+        /// The other side sends nothing more.
+        pub(super) ended: bool = false,
+        events: Vec<Event<T>> = Vec::new(),
+    }
 }
 
-/// Remaining work of a turn.
-#[derive(Debug)]
-pub(super) struct Turn {
-    frames: usize,
-    reads: u32,
+bartizan_registry::made! {
+    /// Remaining work of a turn.
+    #[derive(Debug)]
+    pub(super) struct Turn, pub(super) new() {
+        frames: usize = FRAMES_PER_TURN,
+        reads: u32 = READS_PER_TURN,
+    }
 }
 
 /// Progress of a read.
@@ -104,26 +110,7 @@ pub(super) enum Stop {
     Fault(Fault),
 }
 
-impl Turn {
-    pub(super) fn new() -> Self {
-        Self {
-            frames: FRAMES_PER_TURN,
-            reads: READS_PER_TURN,
-        }
-    }
-}
-
 impl<T> Inbox<T> {
-    /// With what was read already.
-    pub(super) fn new(first: Vec<u8>) -> Self {
-        Self {
-            fresh: !first.is_empty(),
-            rest: first,
-            ended: false,
-            events: Vec::new(),
-        }
-    }
-
     /// Returns true if no bytes wait to be used.
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()

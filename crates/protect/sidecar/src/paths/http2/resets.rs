@@ -10,25 +10,20 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// Time after which a peer that reset too many may reset another.
 const REGAINED: Duration = Duration::from_millis(5);
 
-/// Resets that a connection of the network function, or a peer with all its connections, has left.
-/// A client that sends requests and resets them at once makes us and the producer work without ever
-/// holding a stream (CVE-2023-44487, "rapid reset").
-#[derive(Debug)]
-pub(crate) struct ResetAllowance {
-    /// Below zero for those that were under way already when none was left.
-    left: Cell<i64>,
-    /// Since when time has not been counted, where none is left.
-    since: Cell<Instant>,
+bartizan_registry::made! {
+    /// Resets that a connection of the network function, or a peer with all its connections, has left.
+    /// A client that sends requests and resets them at once makes us and the producer work without ever
+    /// holding a stream (CVE-2023-44487, "rapid reset").
+    #[derive(Debug)]
+    pub(crate) struct ResetAllowance, pub(crate) new() {
+        /// Below zero for those that were under way already when none was left.
+        left: Cell<i64> = Cell::new(RESETS_AT_MOST),
+        /// Since when time has not been counted, where none is left.
+        since: Cell<Instant> = Cell::new(Instant::now()),
+    }
 }
 
 impl ResetAllowance {
-    pub(crate) fn new() -> Self {
-        Self {
-            left: Cell::new(RESETS_AT_MOST),
-            since: Cell::new(Instant::now()),
-        }
-    }
-
     /// A request that began then was reset by the client before its response.
     pub(super) fn count(&self, began: Instant) {
         if began.elapsed() < AT_ONCE && self.left.replace(self.left.get() - 1) == 1 {

@@ -32,39 +32,49 @@ const QUIET: Duration = Duration::from_millis(150);
 /// Between two attempts to hand over an association that is not established yet.
 const HANDED_OVER_AFTER: Duration = Duration::from_millis(100);
 
-/// An association between the function's socket and its carrier.
-pub(super) struct Carrying<C> {
-    pub(super) account: Arc<Account>,
-    /// Counted so far.
-    counted: Totals,
-    pub(super) recorded: bool,
-    pub(super) association: Association,
-    /// None while the association waits for another.
-    pub(super) carrier: Option<C>,
-    before: Option<Before<C>>,
-    /// Ends the connection that is the carrier again after the next one has failed.
-    returned: Option<Guard>,
-    /// Delay between a failed attempt and the next, where the carrier before works.
-    pause: Duration,
-    /// When that is.
-    dial_after: Option<Instant>,
-    /// The carrier's place at an inbound listener.
-    slot: Option<Slot>,
-    pub(super) seat: Arc<Seat<C>>,
-    /// Dials another carrier for the seat, where that is this node's part.
-    redial: Option<Redial>,
-    /// The association with the function; none before it is begun and after it has ended.
-    pub(super) function: Option<FunctionSocket>,
-    /// Keeps the socket of a listener until the association is handed over.
-    pub(super) held: Option<mpsc::Sender<Infallible>>,
-    /// The process that takes over has refused it.
-    pub(super) stays: bool,
-    /// True once it is established.
-    established: bool,
-    forward: Option<SocketAddr>,
-    alarm: Alarm,
-    /// When this turn began.
-    now: Instant,
+bartizan_registry::made! {
+    /// An association between the function's socket and its carrier.
+    pub(super) struct Carrying<C>,
+    pub(super) new(
+        account: Arc<Account>, association: Association, seat: Arc<Seat<C>>, function: Function, redial: Option<Redial>,
+    ) {
+        let (function, forward) = match function {
+            Function::Here(socket) => (Some(socket), None),
+            Function::At(forward) => (None, Some(forward)),
+            Function::Open(socket, forward) => (Some(socket), Some(forward)),
+        };
+        pub(super) account: Arc<Account>,
+        /// Counted so far.
+        counted: Totals = association.totals(),
+        pub(super) recorded: bool = false,
+        pub(super) association: Association,
+        /// None while the association waits for another.
+        pub(super) carrier: Option<C> = None,
+        before: Option<Before<C>> = None,
+        /// Ends the connection that is the carrier again after the next one has failed.
+        returned: Option<Guard> = None,
+        /// Delay between a failed attempt and the next, where the carrier before works.
+        pause: Duration = BETWEEN_REFUSED / 8,
+        /// When that is.
+        dial_after: Option<Instant> = None,
+        /// The carrier's place at an inbound listener.
+        slot: Option<Slot> = None,
+        pub(super) seat: Arc<Seat<C>>,
+        /// Dials another carrier for the seat, where that is this node's part.
+        redial: Option<Redial>,
+        /// True once it is established.
+        established: bool = function.is_some(),
+        /// The association with the function; none before it is begun and after it has ended.
+        pub(super) function: Option<FunctionSocket>,
+        /// Keeps the socket of a listener until the association is handed over.
+        pub(super) held: Option<mpsc::Sender<Infallible>> = None,
+        /// The process that takes over has refused it.
+        pub(super) stays: bool = false,
+        forward: Option<SocketAddr>,
+        alarm: Alarm = Alarm::default(),
+        /// When this turn began.
+        now: Instant = Instant::now(),
+    }
 }
 
 /// The carrier before, which stays open until the peer has answered on the new one: its end would
@@ -94,41 +104,6 @@ pub(super) enum Function {
 }
 
 impl<C: Carrier> Carrying<C> {
-    pub(super) fn new(
-        account: Arc<Account>,
-        association: Association,
-        seat: Arc<Seat<C>>,
-        function: Function,
-        redial: Option<Redial>,
-    ) -> Self {
-        let (function, forward) = match function {
-            Function::Here(socket) => (Some(socket), None),
-            Function::At(forward) => (None, Some(forward)),
-            Function::Open(socket, forward) => (Some(socket), Some(forward)),
-        };
-        Self {
-            account,
-            counted: association.totals(),
-            recorded: false,
-            association,
-            carrier: None,
-            before: None,
-            returned: None,
-            pause: BETWEEN_REFUSED / 8,
-            dial_after: None,
-            slot: None,
-            seat,
-            redial,
-            held: None,
-            stays: false,
-            established: function.is_some(),
-            function,
-            forward,
-            alarm: Alarm::default(),
-            now: Instant::now(),
-        }
-    }
-
     /// Carries the association until it has ended or is another process's, over this carrier, where
     /// there is one, and those that follow it.
     pub(super) async fn carry(mut self, carrier: Option<C>, slot: Option<Slot>, mut guard: Guard) {

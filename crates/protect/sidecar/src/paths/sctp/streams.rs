@@ -26,34 +26,25 @@ const VOID: VarInt = VarInt::from_u32(1);
 /// A stream to come. It wakes the task that awaits it.
 type Coming<S> = Pin<Box<dyn Future<Output = Result<S, ConnectionError>> + Send>>;
 
-/// A QUIC connection with the streams of an association.
-pub(crate) struct Streams {
-    channel: QuicChannel,
-    control: Option<(SendStream, RecvStream)>,
-    departing: BTreeMap<Lane, SendStream>,
-    /// The next to depart, while the peer admits none.
-    opening: Option<Coming<SendStream>>,
-    arriving: Vec<RecvStream>,
-    /// The next to arrive.
-    accepting: Coming<RecvStream>,
-    /// Restarts of the association when its lanes were opened.
-    restarts: u32,
+bartizan_registry::made! {
+    /// A QUIC connection with the streams of an association.
+    pub(crate) struct Streams,
+    /// Streams of an association that is opened from here.
+    pub(crate) new(channel: QuicChannel) {
+        /// The next to arrive.
+        accepting: Coming<RecvStream> = accepting(&channel.connection),
+        channel: QuicChannel,
+        control: Option<(SendStream, RecvStream)> = None,
+        departing: BTreeMap<Lane, SendStream> = BTreeMap::new(),
+        /// The next to depart, while the peer admits none.
+        opening: Option<Coming<SendStream>> = None,
+        arriving: Vec<RecvStream> = Vec::new(),
+        /// Restarts of the association when its lanes were opened.
+        restarts: u32 = 0,
+    }
 }
 
 impl Streams {
-    /// Streams of an association that is opened from here.
-    pub(crate) fn new(channel: QuicChannel) -> Self {
-        Self {
-            accepting: accepting(&channel.connection),
-            channel,
-            control: None,
-            departing: BTreeMap::new(),
-            opening: None,
-            arriving: Vec::new(),
-            restarts: 0,
-        }
-    }
-
     /// Waits until a peer opens an association; none where the connection ended before, or is to end.
     pub(crate) async fn accept(channel: QuicChannel, guard: &mut Guard) -> Option<Self> {
         let accepted = || channel.connection.accept_bi();

@@ -11,7 +11,6 @@ use crate::cbom::service::property;
 impl Inventory {
     /// The document, with the limits of its evidence in words. It has no clock: its time is that of
     /// the last packet, its serial number is made from its content.
-    #[must_use]
     pub fn document(&self, limits: impl IntoIterator<Item = String>) -> Value {
         let names = self.names();
         let mut components: Vec<Value> = self.captures.iter().enumerate().map(Capture::component).collect();
