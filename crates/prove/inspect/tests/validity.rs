@@ -211,26 +211,38 @@ fn hosts_that_several_interfaces_saw_may_be_of_two_networks_and_that_is_a_findin
         [&kind.to_le_bytes()[..], &length, &body, &length].concat()
     };
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-    let file = |of_packet: fn(u16) -> u32| {
-        let mut file = block(0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
-        (0..2).for_each(|_| file.extend(block(1, words(&[1, 0]))));
+    let section = || block(0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    let interface = || block(1, words(&[1, 0]));
+    // The packets of one network, or of both.
+    let of = |network: Option<bool>, of_packet: fn(bool) -> u32| {
+        let mut blocks = Vec::new();
         for packet in packets(include_bytes!("data/vlan-two-networks-ethernet.pcap")) {
             // Behind the addresses: the tag, which is taken out.
-            let tag = u16::from_be_bytes([packet.data[14], packet.data[15]]);
+            let is_second = u16::from_be_bytes([packet.data[14], packet.data[15]]) != 10;
+            if network.is_some_and(|wanted| wanted != is_second) {
+                continue;
+            }
             let frame = [&packet.data[..12], &packet.data[16..]].concat();
             let length = frame.len() as u32;
-            file.extend(block(
-                6,
-                [words(&[of_packet(tag), 0, 0, length, length]), frame].concat(),
-            ));
+            let fields = words(&[of_packet(is_second), 0, 0, length, length]);
+            blocks.extend(block(6, [fields, frame].concat()));
         }
-        file
+        blocks
     };
-    let inspected = |file: &[u8]| Answered::of(file, &Known::nothing());
-    let apart = inspected(&file(|tag| u32::from(tag != 10)));
-    assert!(limited(&apart, "several interfaces of the capture"));
-    let one = inspected(&file(|_| 1));
-    assert!(!limited(&one, "several interfaces of the capture"));
+    let is_limited = |blocks: &[Vec<u8>]| {
+        let answered = Answered::of(&blocks.concat(), &Known::nothing());
+        limited(&answered, "several interfaces of the capture")
+    };
+    assert!(is_limited(&[section(), interface(), interface(), of(None, u32::from)]));
+    assert!(!is_limited(&[section(), interface(), interface(), of(None, |_| 1)]));
+    // The second interface is described behind packets of the first, or in a section of its own, as
+    // where two files were put together.
+    let [first, second] = [false, true].map(|network| of(Some(network), |_| 0));
+    let late = of(Some(true), |_| 1);
+    assert!(is_limited(&[section(), interface(), first.clone(), interface(), late]));
+    let apart = [section(), interface(), first.clone(), section(), interface(), second];
+    assert!(is_limited(&apart));
+    assert!(!is_limited(&[section(), interface(), first]));
 }
 
 #[test]
@@ -252,6 +264,20 @@ fn a_fragment_behind_a_payload_in_plaintext_is_read_and_its_room_is_not_that_of_
         packet.data[40..42].fill(0);
     }
     assert_eq!(Answered::of_packets(&packets, &Known::nothing()).safe(), 0);
+}
+
+/// A mirrored port captures each packet twice in a row. The last part of a packet then comes again
+/// behind the whole.
+#[test]
+fn fragments_that_a_mirrored_port_doubles_are_parts_of_no_other_packet() {
+    let once = packets(include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"));
+    let twice: Vec<Owned> = once
+        .iter()
+        .flat_map(|packet| [packet.clone(), packet.clone()])
+        .collect();
+    let [once, twice] = [once, twice].map(|packets| Answered::of_packets(&packets, &Known::nothing()));
+    assert_eq!(worth(&twice), worth(&once));
+    twice.assert_accounted("each packet twice");
 }
 
 #[test]
