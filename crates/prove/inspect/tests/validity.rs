@@ -3,7 +3,8 @@
 //! `data/README.md` says of each what it is.
 
 use bartizan_inspect::text::Colour;
-use bartizan_inspect::{Answer, Detail, json, text};
+use bartizan_inspect::{Against, Answer, Detail, json, text};
+use bartizan_ledger::{Event, Reader};
 use bartizan_posture::{self as posture, Concern, Kind, Verdict};
 
 use crate::rule::answered::{Answered, Known, Owned, packets};
@@ -278,6 +279,66 @@ fn fragments_that_a_mirrored_port_doubles_are_parts_of_no_other_packet() {
     let [once, twice] = [once, twice].map(|packets| Answered::of_packets(&packets, &Known::nothing()));
     assert_eq!(worth(&twice), worth(&once));
     twice.assert_accounted("each packet twice");
+}
+
+#[test]
+fn a_framework_is_not_met_by_packets_that_a_ledger_contradicts() {
+    let capture = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
+    let ledgers: [&[u8]; 2] = [
+        include_bytes!("../../wire/tests/data/sidecar-hybrid.consumers.jsonl"),
+        include_bytes!("../../wire/tests/data/sidecar-hybrid.nrf.jsonl"),
+    ];
+    let mut frameworks = bartizan_registry::FRAMEWORKS.iter();
+    let nist = frameworks.find(|framework| framework.key == "nist").unwrap();
+    for is_changed in [false, true] {
+        let records = ledgers.iter().flat_map(|text| Reader::new(*text).flatten());
+        let records = records.map(|mut record| {
+            if let (true, Event::Handshake(one)) = (is_changed, &mut record.event) {
+                one.negotiated.as_mut().unwrap().cipher.code ^= 1;
+            }
+            record
+        });
+        let answered = Answered::of(capture, &Known::of_records(records));
+        assert_eq!(Against::of(nist, &[answered.report]).passed(), !is_changed);
+    }
+}
+
+#[test]
+fn a_message_behind_ike_sa_init_that_is_not_encrypted_is_a_contradiction_and_a_remark_is_none() {
+    const IKE: usize = 42;
+    const INFORMATIONAL: u8 = 37;
+    let before = packets(include_bytes!("data/ike-intermediate-clear-payload.pcap"));
+    let contradicts = |answered: &Answered| {
+        let findings = answered.report.findings();
+        findings.iter().any(|finding| finding.concern == Concern::Contradiction)
+    };
+    // Answers to IKE_INTERMEDIATE and IKE_AUTH with an identity where the encrypted payload was.
+    for exchange in [43, 35] {
+        let mut packets = before.clone();
+        for packet in packets.iter_mut().filter(|packet| packet.data[IKE + 18] == exchange) {
+            packet.data[IKE + 16] = 36;
+            packet.data[40..42].fill(0);
+        }
+        let answered = Answered::of_packets(&packets, &Known::nothing());
+        assert_eq!((answered.safe(), contradicts(&answered)), (0, true), "{exchange}");
+    }
+    // INVALID_IKE_SPI, which an end that began anew says of an IKE_SA that it has forgotten.
+    let mut remark = before.last().unwrap().clone();
+    let notification = [0, 0, 0, 8, 0, 0, 0, 4];
+    let length = IKE + 28 + notification.len();
+    remark.data.truncate(IKE + 28);
+    remark.data.extend(notification);
+    remark.data[IKE + 16] = 41;
+    remark.data[IKE + 18] = INFORMATIONAL;
+    for (place, header, width) in [(16, 14, 2), (38, 34, 2), (IKE + 24, IKE, 4)] {
+        let bytes = ((length - header) as u32).to_be_bytes();
+        remark.data[place..place + width].copy_from_slice(&bytes[4 - width..]);
+    }
+    remark.data[40..42].fill(0);
+    let packets = [before, vec![remark]].concat();
+    let answered = Answered::of_packets(&packets, &Known::nothing());
+    assert_eq!(worth(&answered), [(Kind::Ike, Verdict::QuantumSafe)]);
+    assert!(!contradicts(&answered));
 }
 
 #[test]
