@@ -359,6 +359,22 @@ fn names_from_the_network_cannot_move_the_cursor() {
     assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | b'\r')));
 }
 
+#[test]
+fn names_of_files_control_no_terminal_and_are_no_formula() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = "=x\u{1b}]0;y\u{7}.pcap";
+    fs::copy(data().join("sidecar-hybrid.pcap"), directory.path().join(name)).unwrap();
+    let timing = inspect_in(directory.path(), &[name, "--timing", "--csv"]);
+    let row = stdout(&timing).lines().nth(1).unwrap().to_owned();
+    assert!(row.starts_with("'=x?]0;y?.pcap,1,"), "{row}");
+    let failed = inspect_in(directory.path(), &["not there\u{1b}[2J"]);
+    assert!(
+        stderr(&failed).starts_with("error: not there?[2J: "),
+        "{}",
+        stderr(&failed)
+    );
+}
+
 /// A TCP segment from a client of its own, as a record of a raw-IP capture.
 fn segment(client: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];

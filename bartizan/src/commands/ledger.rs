@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use bartizan_follow::read::{ledger_files, unreadable_ledger};
@@ -164,25 +164,10 @@ impl Rows<'_> {
     }
 }
 
-/// Files that are missing between rotated ones, which are numbered one by one.
-fn missing(files: &[PathBuf]) -> u64 {
-    let number = |file: &Path| {
-        Some((
-            file.with_extension(""),
-            file.extension()?.to_str()?.parse::<u64>().ok()?,
-        ))
-    };
-    let gap = |pair: &[PathBuf]| match (number(&pair[0])?, number(&pair[1])?) {
-        ((one, first), (other, second)) if one == other => Some(second.saturating_sub(first.saturating_add(1))),
-        _ => None,
-    };
-    files.windows(2).filter_map(gap).fold(0, u64::saturating_add)
-}
-
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let files = ledger_files(&args.files)?;
     let mut totals = Totals {
-        missing_files: missing(&files),
+        missing_files: bartizan_ledger::missing(&files),
         ..Totals::default()
     };
     let mut rows = Rows {

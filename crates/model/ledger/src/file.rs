@@ -56,23 +56,32 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Rotated files with their numbers, oldest first.
 fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-        return Ok(Vec::new());
-    };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder(path))? {
-        let other = entry?.file_name();
-        let number = other
-            .to_str()
-            .and_then(|other| other.strip_prefix(name)?.strip_prefix('.'));
-        let number =
-            number.filter(|digits| digits.len() >= DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()));
-        if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
-            found.push((number, path.with_file_name(other)));
+        let other = path.with_file_name(entry?.file_name());
+        if let Some(number) = rotation(&other).filter(|_| other.with_extension("") == path) {
+            found.push((number, other));
         }
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Number of a file that was rotated away, as its name has it; none of the one that is written to.
+pub fn rotation(file: &Path) -> Option<u64> {
+    let digits = file.extension()?.to_str()?;
+    let is_number = digits.len() >= DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// Number of files that are missing between rotated ones, which are numbered one by one.
+pub fn missing(files: &[PathBuf]) -> u64 {
+    let numbered = |file: &Path| Some((file.with_extension(""), rotation(file)?));
+    let gap = |pair: &[PathBuf]| match (numbered(&pair[0])?, numbered(&pair[1])?) {
+        ((one, first), (other, second)) if one == other => Some(second.saturating_sub(first.saturating_add(1))),
+        _ => None,
+    };
+    files.windows(2).filter_map(gap).fold(0, u64::saturating_add)
 }
 
 fn folder(path: &Path) -> &Path {

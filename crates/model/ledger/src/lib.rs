@@ -22,7 +22,7 @@ mod totals;
 mod write;
 
 pub use association::{Association, StreamCounts};
-pub use file::{Appended, Bounds, Form, LedgerFile, Unwritten, files};
+pub use file::{Appended, Bounds, Form, LedgerFile, Unwritten, files, missing, rotation};
 pub use ipsec::{
     Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
     SaRefused, Why,

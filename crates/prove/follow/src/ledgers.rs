@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bartizan_inspect::text::printable;
-use bartizan_ledger::Reader;
+use bartizan_ledger::{Reader, rotation};
 use bartizan_page::cbom::Inventory;
 use bartizan_posture::Ledgers;
 
-use crate::read::unreadable_ledger;
+use crate::read::{missed, unreadable_ledger};
 use crate::tail::{Grown, Tail};
 use bartizan_terminal::Failure;
 use bartizan_terminal::output::errln;
@@ -35,6 +35,10 @@ bartizan_registry::made! {
         seen: BTreeSet<(u64, u64)> = BTreeSet::new(),
         /// Rotated files that wait to be read: those of before, and those that came and went between two looks.
         rotated: VecDeque<PathBuf> = VecDeque::new(),
+        /// Highest number of a rotated file so far.
+        newest: Option<u64> = None,
+        /// Rotated files that were removed before they were read, and are not counted yet.
+        missed: u64 = 0,
         /// The beginning of a line whose end has not come.
         line: Vec<u8> = Vec::new(),
         records: u64 = 0,
@@ -84,11 +88,15 @@ impl GrowingLedgers {
     pub fn read_on(&mut self, ledgers: &mut Ledgers) -> bool {
         let mut arrived = false;
         for file in &mut self.files {
+            missed(ledgers, std::mem::take(&mut file.missed));
             while let Some(path) = file.rotated.pop_front() {
                 arrived = true;
                 match file.take_whole(&path, &mut self.buffer, ledgers, self.damaged) {
                     Ok(damaged) => self.damaged += damaged,
-                    Err(error) => complain(&path, &mut self.damaged, &error.to_string()),
+                    Err(error) => {
+                        complain(&path, &mut self.damaged, &error.to_string());
+                        ledgers.add_lost(1);
+                    }
                 }
             }
             for _ in 0..TURN {
@@ -101,6 +109,7 @@ impl GrowingLedgers {
                     Ok(Grown::Replaced) => {
                         file.line.clear();
                         file.look_for_rotated();
+                        missed(ledgers, std::mem::take(&mut file.missed));
                         if !file.rotated.is_empty() {
                             break;
                         }
@@ -108,6 +117,7 @@ impl GrowingLedgers {
                     Ok(Grown::Nothing) => break,
                     Err(error) => {
                         complain(&file.path, &mut self.damaged, &error.to_string());
+                        ledgers.add_lost(1);
                         break;
                     }
                 }
@@ -122,6 +132,11 @@ impl Growing {
     fn look_for_rotated(&mut self) {
         self.seen.extend(self.tail.identity());
         for file in bartizan_ledger::files(&self.path).unwrap_or_default() {
+            if let Some(number) = rotation(&file).filter(|number| Some(*number) > self.newest) {
+                let expected = self.newest.map_or(number, |newest| newest.saturating_add(1));
+                self.missed += number - expected;
+                self.newest = Some(number);
+            }
             let Ok(found) = std::fs::metadata(&file) else { continue };
             // The one that is written to is followed, whichever it is by now.
             if file != self.path && self.seen.insert((found.dev(), found.ino())) {
@@ -223,6 +238,12 @@ mod tests {
             let recorded = write(times);
             assert_eq!(read(&mut growing), recorded, "{times}");
         }
+        // One that was removed before it was read had a record at least.
+        let newest = |growing: &GrowingLedgers| growing.files[0].newest.unwrap();
+        let gone = newest(&growing) + 2;
+        let recorded = write(3);
+        std::fs::remove_file(directory.path().join(format!("nrf.ledger.{gone:06}"))).unwrap();
+        assert_eq!(read(&mut growing), recorded);
         assert_eq!(growing.damaged, 0);
         // A line that is no record was one, perhaps, that contradicts another.
         let before = read(&mut growing);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
-use bartizan_inspect::text::printable;
+use bartizan_inspect::text::{counted, printable};
 use bartizan_inspect::{ByLedgers, Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
@@ -41,7 +41,9 @@ pub struct Known<'a> {
 /// the files.
 pub fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
     let mut ledgers = Ledgers::default();
-    for path in &ledger_files(paths)? {
+    let files = ledger_files(paths)?;
+    missed(&mut ledgers, bartizan_ledger::missing(&files));
+    for path in &files {
         let file = File::open(path).map_err(|error| unreadable_ledger(path, &error))?;
         let mut input = Input::of(file, inventory.is_some());
         let mut nodes = BTreeSet::new();
@@ -80,6 +82,14 @@ pub fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) ->
         }
     }
     Ok(ledgers)
+}
+
+/// Rotated files are missing: each had a record at least.
+pub(crate) fn missed(ledgers: &mut Ledgers, files: u64) {
+    if files > 0 {
+        errln!("warning: {} of rotated ledgers missing", counted(files, "file"));
+    }
+    ledgers.add_lost(files);
 }
 
 /// The files of ledgers, those that were rotated among them, each once: a pattern of the shell may name them too.
@@ -255,4 +265,20 @@ pub fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
 
 fn unreadable(path: &Path, error: &io::Error, hint: &str) -> Failure {
     Failure::new(format!("{}: {error}", path.display())).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotated_file_that_is_missing_is_a_lost_record_at_least() {
+        let directory = tempfile::tempdir().unwrap();
+        let record = "{\"v\":1,\"at_us\":1,\"node\":\"amf\",\"event\":\"lost\",\"records\":0}\n";
+        for (name, lost) in [("amf.ledger", 0), ("amf.ledger.000002", 0), ("amf.ledger.000004", 1)] {
+            std::fs::write(directory.path().join(name), record).unwrap();
+            let ledgers = read_ledgers(&[directory.path().join("amf.ledger")], None).unwrap();
+            assert_eq!(ledgers.lost(), lost, "{name}");
+        }
+    }
 }

@@ -133,9 +133,13 @@ impl Judged {
                 if Fate::of(posture) == Fate::WithoutData {
                     continue;
                 }
-                let (outcome, because) = match subject {
+                let judged = match subject {
                     Subject::KeyExchange => key_exchange(framework, posture),
                     Subject::Signature => signature(framework, &posture.authenticity),
+                };
+                let (outcome, because) = match (judged, posture.contradictions.first()) {
+                    ((Outcome::Met, _), Some(found)) => (Outcome::NotShown, found.what.clone()),
+                    (judged, _) => judged,
                 };
                 counts[outcome as usize] += 1;
                 let mut known = reasons.iter_mut();

@@ -91,7 +91,7 @@ fn row(out: &mut impl io::Write, file: &str, cells: [String; 12]) -> io::Result<
 
 /// RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe: some
 /// cells hold text from the network.
-fn quoted(cell: &str) -> String {
+pub fn quoted(cell: &str) -> String {
     let cell = printable(cell);
     let cell = match cell.starts_with(['=', '+', '-', '@']) {
         true => format!("'{cell}"),

@@ -263,7 +263,7 @@ fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 5] {
         (
             report.by_ledgers().lost,
             "record",
-            "lost by the ledgers, as they say themselves, or damaged: nothing is said of them",
+            "lost by the ledgers, as they say themselves, damaged, or of a rotated file that is missing: nothing is said of them",
             LEDGER,
         ),
     ]

@@ -3,7 +3,8 @@
 //! `data/README.md` says of each what it is.
 
 use bartizan_inspect::text::Colour;
-use bartizan_inspect::{Answer, Detail, json, text};
+use bartizan_inspect::{Against, Answer, Detail, json, text};
+use bartizan_ledger::{Event, Reader};
 use bartizan_posture::{self as posture, Concern, Kind, Verdict};
 
 use crate::rule::answered::{Answered, Known, Owned, packets};
@@ -211,26 +212,38 @@ fn hosts_that_several_interfaces_saw_may_be_of_two_networks_and_that_is_a_findin
         [&kind.to_le_bytes()[..], &length, &body, &length].concat()
     };
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-    let file = |of_packet: fn(u16) -> u32| {
-        let mut file = block(0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
-        (0..2).for_each(|_| file.extend(block(1, words(&[1, 0]))));
+    let section = || block(0x0a0d_0d0a, words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    let interface = || block(1, words(&[1, 0]));
+    // The packets of one network, or of both.
+    let of = |network: Option<bool>, of_packet: fn(bool) -> u32| {
+        let mut blocks = Vec::new();
         for packet in packets(include_bytes!("data/vlan-two-networks-ethernet.pcap")) {
             // Behind the addresses: the tag, which is taken out.
-            let tag = u16::from_be_bytes([packet.data[14], packet.data[15]]);
+            let is_second = u16::from_be_bytes([packet.data[14], packet.data[15]]) != 10;
+            if network.is_some_and(|wanted| wanted != is_second) {
+                continue;
+            }
             let frame = [&packet.data[..12], &packet.data[16..]].concat();
             let length = frame.len() as u32;
-            file.extend(block(
-                6,
-                [words(&[of_packet(tag), 0, 0, length, length]), frame].concat(),
-            ));
+            let fields = words(&[of_packet(is_second), 0, 0, length, length]);
+            blocks.extend(block(6, [fields, frame].concat()));
         }
-        file
+        blocks
     };
-    let inspected = |file: &[u8]| Answered::of(file, &Known::nothing());
-    let apart = inspected(&file(|tag| u32::from(tag != 10)));
-    assert!(limited(&apart, "several interfaces of the capture"));
-    let one = inspected(&file(|_| 1));
-    assert!(!limited(&one, "several interfaces of the capture"));
+    let is_limited = |blocks: &[Vec<u8>]| {
+        let answered = Answered::of(&blocks.concat(), &Known::nothing());
+        limited(&answered, "several interfaces of the capture")
+    };
+    assert!(is_limited(&[section(), interface(), interface(), of(None, u32::from)]));
+    assert!(!is_limited(&[section(), interface(), interface(), of(None, |_| 1)]));
+    // The second interface is described behind packets of the first, or in a section of its own, as
+    // where two files were put together.
+    let [first, second] = [false, true].map(|network| of(Some(network), |_| 0));
+    let late = of(Some(true), |_| 1);
+    assert!(is_limited(&[section(), interface(), first.clone(), interface(), late]));
+    let apart = [section(), interface(), first.clone(), section(), interface(), second];
+    assert!(is_limited(&apart));
+    assert!(!is_limited(&[section(), interface(), first]));
 }
 
 #[test]
@@ -252,6 +265,80 @@ fn a_fragment_behind_a_payload_in_plaintext_is_read_and_its_room_is_not_that_of_
         packet.data[40..42].fill(0);
     }
     assert_eq!(Answered::of_packets(&packets, &Known::nothing()).safe(), 0);
+}
+
+/// A mirrored port captures each packet twice in a row. The last part of a packet then comes again
+/// behind the whole.
+#[test]
+fn fragments_that_a_mirrored_port_doubles_are_parts_of_no_other_packet() {
+    let once = packets(include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"));
+    let twice: Vec<Owned> = once
+        .iter()
+        .flat_map(|packet| [packet.clone(), packet.clone()])
+        .collect();
+    let [once, twice] = [once, twice].map(|packets| Answered::of_packets(&packets, &Known::nothing()));
+    assert_eq!(worth(&twice), worth(&once));
+    twice.assert_accounted("each packet twice");
+}
+
+#[test]
+fn a_framework_is_not_met_by_packets_that_a_ledger_contradicts() {
+    let capture = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
+    let ledgers: [&[u8]; 2] = [
+        include_bytes!("../../wire/tests/data/sidecar-hybrid.consumers.jsonl"),
+        include_bytes!("../../wire/tests/data/sidecar-hybrid.nrf.jsonl"),
+    ];
+    let mut frameworks = bartizan_registry::FRAMEWORKS.iter();
+    let nist = frameworks.find(|framework| framework.key == "nist").unwrap();
+    for is_changed in [false, true] {
+        let records = ledgers.iter().flat_map(|text| Reader::new(*text).flatten());
+        let records = records.map(|mut record| {
+            if let (true, Event::Handshake(one)) = (is_changed, &mut record.event) {
+                one.negotiated.as_mut().unwrap().cipher.code ^= 1;
+            }
+            record
+        });
+        let answered = Answered::of(capture, &Known::of_records(records));
+        assert_eq!(Against::of(nist, &[answered.report]).passed(), !is_changed);
+    }
+}
+
+#[test]
+fn a_message_behind_ike_sa_init_that_is_not_encrypted_is_a_contradiction_and_a_remark_is_none() {
+    const IKE: usize = 42;
+    const INFORMATIONAL: u8 = 37;
+    let before = packets(include_bytes!("data/ike-intermediate-clear-payload.pcap"));
+    let contradicts = |answered: &Answered| {
+        let findings = answered.report.findings();
+        findings.iter().any(|finding| finding.concern == Concern::Contradiction)
+    };
+    // Answers to IKE_INTERMEDIATE and IKE_AUTH with an identity where the encrypted payload was.
+    for exchange in [43, 35] {
+        let mut packets = before.clone();
+        for packet in packets.iter_mut().filter(|packet| packet.data[IKE + 18] == exchange) {
+            packet.data[IKE + 16] = 36;
+            packet.data[40..42].fill(0);
+        }
+        let answered = Answered::of_packets(&packets, &Known::nothing());
+        assert_eq!((answered.safe(), contradicts(&answered)), (0, true), "{exchange}");
+    }
+    // INVALID_IKE_SPI, which an end that began anew says of an IKE_SA that it has forgotten.
+    let mut remark = before.last().unwrap().clone();
+    let notification = [0, 0, 0, 8, 0, 0, 0, 4];
+    let length = IKE + 28 + notification.len();
+    remark.data.truncate(IKE + 28);
+    remark.data.extend(notification);
+    remark.data[IKE + 16] = 41;
+    remark.data[IKE + 18] = INFORMATIONAL;
+    for (place, header, width) in [(16, 14, 2), (38, 34, 2), (IKE + 24, IKE, 4)] {
+        let bytes = ((length - header) as u32).to_be_bytes();
+        remark.data[place..place + width].copy_from_slice(&bytes[4 - width..]);
+    }
+    remark.data[40..42].fill(0);
+    let packets = [before, vec![remark]].concat();
+    let answered = Answered::of_packets(&packets, &Known::nothing());
+    assert_eq!(worth(&answered), [(Kind::Ike, Verdict::QuantumSafe)]);
+    assert!(!contradicts(&answered));
 }
 
 #[test]

@@ -43,7 +43,10 @@ pub fn shell(title: &str, head: &Markup, class: &str, body: &Markup) -> String {
         }
     };
     // maud writes void elements as HTML does; control characters from the network are none of XML.
-    let allowed = |character: char| !character.is_control() || character == '\n';
+    let allowed = |character: char| match character {
+        '\u{fffe}' | '\u{ffff}' => false,
+        other => !other.is_control() || other == '\n',
+    };
     let page = page.into_string().replace("<br>", "<br/>");
     page.chars()
         .map(|character| if allowed(character) { character } else { '\u{fffd}' })

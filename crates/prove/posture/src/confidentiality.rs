@@ -6,7 +6,7 @@ use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Moment, Seen, Start};
 
 use crate::established::Progress;
-use crate::negotiation::{by_group, unknown_suite};
+use crate::negotiation::{behind_early_data, by_group, unknown_suite};
 use crate::{Evidence, Judged, Judgement, Source, Verdict, proxy, ssh};
 
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
@@ -96,7 +96,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     let Some(hello) = &tls.server_hello else {
         return match evidence.group() {
             // The ServerHello is missing from the capture, and a ledger knows it.
-            Some((group, source)) => doubted(evidence, by_ledger(evidence, group, source)),
+            Some((group, source)) => in_records(tls, doubted(evidence, by_ledger(evidence, group, source))),
             None => Judgement::new(
                 Verdict::NotSeen,
                 not_agreed(evidence, tls),
@@ -132,23 +132,30 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         return judgement;
     }
     let judgement = doubted(evidence, judgement);
-    if judgement.verdict() != Verdict::QuantumSafe {
-        return judgement;
+    progress.limits(in_records(tls, judgement))
+}
+
+/// Lowers a judgement where bytes went outside of records: it is never safe.
+fn in_records(tls: &Tls, judgement: Judgement) -> Judgement {
+    match stray_bytes(tls) {
+        Some(fault) if judgement.verdict() == Verdict::QuantumSafe => {
+            let because = format!("{}: they may be in plaintext", fault.value);
+            let sources = [judgement.sources(), &[Source::seen(fault)]].concat();
+            Judgement::new(Verdict::NotObservable, because, sources)
+        }
+        _ => judgement,
     }
-    if let Some(fault) = stray_bytes(tls) {
-        let because = format!("{}: they may be in plaintext", fault.value);
-        return Judgement::new(
-            Verdict::NotObservable,
-            because,
-            vec![Source::seen(hello), Source::seen(fault)],
-        );
-    }
-    progress.limits(judgement)
 }
 
 /// Judges a group that only a ledger names.
 fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judgement {
-    let mut judgement = by_group(group, vec![source]);
+    let mut judgement = by_group(group, vec![source.clone()]);
+    if judgement.verdict() == Verdict::QuantumSafe
+        && let Some(hello) = evidence.client_hello()
+        && let Some(early) = behind_early_data(group, hello, source)
+    {
+        return early;
+    }
     let suites = evidence
         .entries()
         .filter_map(|entry| entry.handshake.negotiated.as_ref());

@@ -327,7 +327,8 @@ fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply 
 }
 
 fn clear(sa: &IkeSa) -> Reply {
-    let fault = sa.faults.first.iter().find(|seen| seen.value == Fault::Clear);
+    let clear = |fault: &Fault| matches!(fault, Fault::Clear | Fault::Unencrypted);
+    let fault = sa.faults.first.iter().find(|seen| clear(&seen.value));
     if let Some(seen) = fault {
         return Reply::new(Answer::Yes, seen.value.to_string(), vec![Source::seen(seen)]);
     }

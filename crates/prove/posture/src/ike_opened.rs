@@ -37,12 +37,13 @@ pub(crate) fn refine(sa: &IkeSa, made: Option<(&Seen<Made>, &Posture)>, posture:
     }
 }
 
-fn names(methods: &[KeyExchangeMethod]) -> String {
+pub(crate) fn names(methods: &[KeyExchangeMethod]) -> String {
     let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
     names.join(" + ")
 }
 
-fn withstand(methods: &[KeyExchangeMethod]) -> bool {
+/// Returns true if any of them withstands a recorder: their secrets are mixed.
+pub(crate) fn withstand(methods: &[KeyExchangeMethod]) -> bool {
     let class = KeyExchangeClass::of(methods.iter().copied());
     matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
 }

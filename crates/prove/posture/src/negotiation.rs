@@ -150,11 +150,16 @@ impl<'a> Hellos<'a> {
             };
             return Some(Judgement::new(Verdict::NotSeen, because, vec![server]));
         };
-        first.value.early_data.then(|| {
-            let because = format!("{group}, but {BEHIND_EARLY_DATA}");
-            Judgement::new(Verdict::NotObservable, because, vec![Source::seen(first), server])
-        })
+        behind_early_data(group, first, server)
     }
+}
+
+/// The judgement of a group where this ClientHello announces early data before it.
+pub(crate) fn behind_early_data(group: NamedGroup, hello: &Seen<ClientHello>, named_by: Source) -> Option<Judgement> {
+    hello.value.early_data.then(|| {
+        let because = format!("{group}, but {BEHIND_EARLY_DATA}");
+        Judgement::new(Verdict::NotObservable, because, vec![Source::seen(hello), named_by])
+    })
 }
 
 /// The group that a HelloRetryRequest asks for, where it is another.

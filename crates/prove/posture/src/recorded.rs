@@ -8,7 +8,7 @@ use bartizan_registry::{Safety, Transform, TransformKind, transform, x509_algori
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Origin};
 
-use crate::ike_opened::{is_known_cipher, weakness, worth};
+use crate::ike_opened::{is_known_cipher, names, weakness, withstand, worth};
 use crate::key_exchange::KeyExchangeClass;
 use crate::span::Span;
 use crate::{Answer, Contradiction, Judged, Judgement, Posture, Reply, Source, Verdict};
@@ -68,17 +68,6 @@ fn spis(key: &Key) -> Option<Spis> {
 fn methods(algorithms: &[Algorithm]) -> Vec<KeyExchangeMethod> {
     let code = |algorithm: &Algorithm| KeyExchangeMethod(algorithm.code.unwrap_or(0));
     algorithms.iter().map(code).collect()
-}
-
-fn names(methods: &[KeyExchangeMethod]) -> String {
-    let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
-    names.join(" + ")
-}
-
-/// Returns true if any of them withstands a recorder: their secrets are mixed.
-fn withstand(methods: &[KeyExchangeMethod]) -> bool {
-    let class = KeyExchangeClass::of(methods.iter().copied());
-    matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
 }
 
 /// A cipher that hides nothing, or nothing for long.

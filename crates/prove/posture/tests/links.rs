@@ -652,6 +652,26 @@ fn key_exchanges_of_ike_are_held_against_what_the_policy_names() {
     }
 }
 
+#[test]
+fn an_exception_excuses_nothing_where_packets_have_no_time() {
+    let mut without = STRONGSWAN.to_vec();
+    let mut record = 24;
+    while let Some(header) = without.get_mut(record..).and_then(|rest| rest.first_chunk_mut::<16>()) {
+        header[..8].fill(0);
+        let length = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+        record += header.len() + length as usize;
+    }
+    let policy = "{ profile: transition, reason: lab, expires: 2099-01-01 }";
+    let deployment = behind_gateways(policy, "10.77.1.1", "10.77.1.2");
+    for (file, excused) in [(STRONGSWAN, true), (&without, false)] {
+        let network = network(&[file], Some(&deployment));
+        let mut links = network.links.iter();
+        let link = links.find(|link| link.listing == Listing::Listed(0)).unwrap();
+        assert_eq!(link.exception.is_some(), excused);
+        assert_eq!(concerns(link).contains(&Concern::Confidentiality), !excused);
+    }
+}
+
 /// Concerns of confidentiality and authenticity about the link of a capture, with other bytes in it and
 /// under an exception.
 fn excepted(capture: &[u8], port: Option<u16>, change: impl Fn(&mut Vec<u8>)) -> Vec<Concern> {

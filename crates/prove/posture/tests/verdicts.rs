@@ -3,8 +3,8 @@
 use bartizan_ledger as ledger;
 use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Reply, Source, Verdict};
 use bartizan_registry::{GROUPS, NamedGroup, Safety, SignatureScheme};
-use bartizan_wire::tls::{Version, is_null_cipher};
-use bartizan_wire::{CaptureReader, Connection, Content, Limits, Observer};
+use bartizan_wire::tls::{Fault, Tls, Version, is_null_cipher};
+use bartizan_wire::{CaptureReader, Connection, Content, Limits, Observer, Seen, Side};
 use proptest::prelude::*;
 
 const OPENSSL: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap");
@@ -413,6 +413,35 @@ fn a_ledger_does_not_say_what_group_the_client_did_not_offer() {
         .retain(|group| *group != NamedGroup::X25519MLKEM768);
     let not_offered = posture(&connection, vec![record]);
     assert_eq!(not_offered.confidentiality.verdict(), Verdict::NotSeen);
+}
+
+#[test]
+fn a_ledger_makes_nothing_safe_that_went_before_the_handshake_or_outside_of_records() {
+    let whole = at_port(OPENSSL, 4403, 0);
+    let record = Written::by(Outbound).record(&whole);
+    let changed = |change: fn(&mut Tls)| {
+        let mut connection = whole.clone();
+        let Content::Tls(tls) = &mut connection.content else {
+            panic!("TLS")
+        };
+        tls.server_hello = None;
+        change(tls);
+        posture(&connection, vec![record.clone()]).confidentiality
+    };
+    assert_eq!(changed(|_| {}).verdict(), Verdict::QuantumSafe);
+    let early = changed(|tls| tls.client_hello.as_mut().unwrap().value.early_data = true);
+    assert_eq!(early.verdict(), Verdict::NotObservable);
+    assert!(early.is_by_earlier_keys());
+    let stray = changed(|tls| {
+        let at = tls.client_hello.as_ref().unwrap().last;
+        let value = Fault::NotARecord { from: Side::Client };
+        tls.faults.push(Seen {
+            value,
+            first: at,
+            last: at,
+        });
+    });
+    assert_eq!(stray.verdict(), Verdict::NotObservable);
 }
 
 #[test]

@@ -54,10 +54,16 @@ pub fn write_out(text: Arguments<'_>) {
     }
 }
 
-/// Writes to standard error.
+/// Writes to standard error. Messages name files and peers, which must not control a terminal.
 pub fn write_err(text: Arguments<'_>) {
+    let harmless = |character: char| match character {
+        '\n' | '\t' => character,
+        _ if character.is_control() => '?',
+        _ => character,
+    };
+    let text: String = text.to_string().chars().map(harmless).collect();
     // There is no other place to say that nothing can be said.
-    let _ = io::stderr().lock().write_fmt(text);
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Writes a text to standard output, and says at once where that fails.

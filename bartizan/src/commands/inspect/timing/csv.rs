@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bartizan_inspect::coverage_csv::quoted;
 use bartizan_wire::Side;
 
 use super::{Timings, milliseconds};
@@ -62,13 +63,4 @@ pub(super) fn render(all: &[Timings]) -> String {
         }
     }
     text
-}
-
-/// A field as RFC 4180 has it.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }

@@ -93,6 +93,7 @@ pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
                 | Fault::NonceReused
                 | Fault::NoncesReused
                 | Fault::Corrupt
+                | Fault::Unencrypted
         )
     };
     // An answer that was captured in part may have asked for another request.

@@ -48,6 +48,8 @@ const LONGEST_TEXT: usize = 200;
 pub(super) struct Section {
     order: Order,
     interfaces: Vec<Interface>,
+    /// Interfaces of the sections before: those of two sections are never known to be one.
+    earlier: u32,
     dropped: u64,
     /// Time of the packet before, for packets without one of their own.
     before: Timestamp,
@@ -186,6 +188,7 @@ impl Section {
                     return Err("a section of a major version other than 1");
                 }
                 self.dropped = self.dropped();
+                self.earlier = self.earlier.saturating_add(self.interfaces.len() as u32);
                 self.interfaces.clear();
                 self.add_about(body.get(16..).unwrap_or_default(), &OF_SECTION);
                 Ok(Holds::Nothing)
@@ -255,7 +258,12 @@ impl Section {
         original: u32,
         body: &[u8],
     ) -> Result<Record, &'static str> {
-        let number = if self.interfaces.len() > 1 { interface + 1 } else { 0 };
+        let several = self.earlier > 0 || self.interfaces.len() > 1;
+        let number = if several {
+            self.earlier.saturating_add(interface).saturating_add(1)
+        } else {
+            0
+        };
         let interface = self
             .interfaces
             .get(interface as usize)

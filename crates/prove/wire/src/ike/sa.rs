@@ -116,9 +116,12 @@ pub enum Fault {
     /// The checksum of a message is wrong, and right in others of the same end: its receiver drops it.
     #[error("a checksum is wrong among right ones: forged, or damaged on the way")]
     Corrupt,
-    /// Payloads in plaintext where only encrypted ones may be.
+    /// Payloads in plaintext before what is encrypted, or a notification in its place.
     #[error("payloads in plaintext behind IKE_SA_INIT")]
     Clear,
+    /// Nothing of a message is encrypted that must be: no end takes it.
+    #[error("a message behind IKE_SA_INIT is not encrypted")]
+    Unencrypted,
 }
 
 /// Traffic of one end.

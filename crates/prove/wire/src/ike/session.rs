@@ -170,7 +170,10 @@ impl Session {
             return;
         }
         if header.exchange == ExchangeType::IKE_SESSION_RESUME {
+            // In plaintext, as IKE_SA_INIT is (RFC 5723, section 4.3.2).
             self.sa.origin = Origin::Resumed;
+            self.take(header, arrival, (false, 0), None);
+            return;
         } else if self.sa.origin == Origin::Midstream && header.message_id == 0 && requester(header) == Party::Initiator
         {
             self.sa.origin = Origin::Rekey;
@@ -685,8 +688,15 @@ fn fragment(first: PayloadType, rest: &[u8]) -> Result<Option<(u16, u16)>, Fault
             }
             Ok(Some((number, total)))
         }
-        _ => Err(Fault::Clear),
+        // A remark about an IKE_SA that its sender does not know (RFC 7296, section 1.5).
+        first if is_remark(first, rest) => Err(Fault::Clear),
+        _ => Err(Fault::Unencrypted),
     }
+}
+
+fn is_remark(first: PayloadType, rest: &[u8]) -> bool {
+    let read = Message::read(first, rest);
+    read.is_ok_and(|read| read.payloads.iter().all(|payload| payload.kind == PayloadType::NOTIFY))
 }
 
 fn same_method(one: Option<KeyExchangeData>, other: Option<KeyExchangeData>) -> bool {

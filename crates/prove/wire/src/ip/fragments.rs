@@ -15,6 +15,10 @@ const PART_COST: usize = 64;
 const PARTS: usize = 64;
 /// Places of packets that have gone are kept up to so many, or up to the number of those that are there.
 const TIDY: usize = 1024;
+/// Packets put together last of which copies of single parts may follow, and for how long, in
+/// nanoseconds: a mirrored port doubles each packet, so the last part comes again behind it.
+const DONE: usize = 64;
+const COPIED: u64 = 1_000_000_000;
 
 /// Limits of [`Fragments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +142,41 @@ bartizan_registry::made! {
         order: VecDeque<(Key, Moment)> = VecDeque::new(),
         held: usize = 0,
         abandoned: Vec<Abandoned> = Vec::new(),
+        /// Packets put together last, the newest at the end.
+        done: VecDeque<Done> = VecDeque::new(),
+    }
+}
+
+/// A packet that was put together.
+struct Done {
+    key: Key,
+    protocol: u8,
+    payload: Vec<u8>,
+    /// Begin and end of each part.
+    places: Vec<(u32, u32)>,
+    length: usize,
+    at: Moment,
+}
+
+impl Done {
+    /// Returns true if it has this part.
+    fn has(&self, offset: u32, bytes: &[u8], more: bool) -> bool {
+        let end = offset + bytes.len() as u32;
+        let is_last = end as usize == self.payload.len();
+        let same = || self.payload[offset as usize..end as usize] == *bytes;
+        self.places.contains(&(offset, end)) && more != is_last && same()
+    }
+
+    /// The packet, brought once more by these packets of the capture.
+    fn whole(&self, first: Moment, captured: Captured) -> Taken {
+        Taken::Whole {
+            payload: self.payload.clone(),
+            protocol: self.protocol,
+            parts: self.places.len() as u32,
+            length: self.length,
+            captured,
+            first,
+        }
     }
 }
 
@@ -196,6 +235,15 @@ impl Fragments {
             return Taken::Refused;
         }
         if !self.partials.contains_key(&key) {
+            if let Some(place) = self.done.iter().position(|done| done.key == key) {
+                let done = &self.done[place];
+                let named = says.is_none_or(|protocol| protocol == done.protocol);
+                if sound && named && at.time.since(done.at.time) <= COPIED && done.has(offset, bytes, more) {
+                    return done.whole(at, captured);
+                }
+                // Another packet has its number.
+                self.done.remove(place);
+            }
             while self.partials.len() >= self.limits.packets && self.evict_oldest() {}
             self.order.push_back((key, at));
             self.partials.insert(key, Partial::new(at));
@@ -230,19 +278,24 @@ impl Fragments {
         partial.length += datagram.length;
         self.held += cost;
         if let (Some(payload), Carried::Protocol(protocol)) = (partial.whole(), partial.protocol) {
-            let (parts, length, first) = (partial.parts.len() as u32, partial.length, partial.first);
-            let captured = partial.captured;
+            let (first, captured) = (partial.first, partial.captured);
+            let done = Done {
+                key,
+                protocol,
+                payload,
+                places: partial.parts.iter().map(|part| (part.offset, part.end())).collect(),
+                length: partial.length,
+                at,
+            };
             self.held -= partial.held;
             self.partials.remove(&key);
             self.tidy();
-            return Taken::Whole {
-                payload,
-                protocol,
-                parts,
-                length,
-                first,
-                captured,
-            };
+            let whole = done.whole(first, captured);
+            if self.done.len() == DONE {
+                self.done.pop_front();
+            }
+            self.done.push_back(done);
+            return whole;
         }
         while self.held > self.limits.bytes && self.evict_oldest() {}
         Taken::Held

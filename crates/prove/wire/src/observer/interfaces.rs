@@ -15,6 +15,8 @@ const PAIRS: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Interfaces {
     first: HashMap<u64, u32>,
+    /// The first interface saw packets before others were described: which hosts is not known.
+    begun_alone: bool,
     hasher: RandomState,
 }
 
@@ -24,6 +26,7 @@ impl Interfaces {
     pub(super) fn is_of_several(&mut self, interface: u32, payload: &Payload<'_>, layers: &[Layer]) -> bool {
         let Payload::Ip(bytes) = payload else { return false };
         if interface == 0 {
+            self.begun_alone = true;
             return false;
         }
         let Some(datagram) = ip::datagram(bytes) else {
@@ -33,7 +36,7 @@ impl Interfaces {
         let pair = self.hasher.hash_one((one.min(other), one.max(other), layers));
         match self.first.get(&pair) {
             Some(first) => *first != interface,
-            None if self.first.len() == PAIRS => true,
+            None if self.first.len() == PAIRS || self.begun_alone && interface > 1 => true,
             None => {
                 self.first.insert(pair, interface);
                 false

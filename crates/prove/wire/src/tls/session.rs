@@ -14,7 +14,7 @@ use super::record::{self, Gap, Piece, Records, Span};
 use crate::allocation::allocated;
 use crate::keys::Keys;
 use crate::plaintext::Spoken;
-use crate::spread::Spread;
+use crate::spread::{Spread, is_skewed_behind_vector};
 use crate::{Moment, Seen, Side};
 
 use shown::flights_of;
@@ -177,6 +177,10 @@ impl Session {
         } = self;
         let direction = &mut directions[from.index()];
         direction.records.segment(bytes);
+        // Behind missing bytes only the rest of a record is looked for, which is encrypted.
+        if direction.records.is_lost() && tls.protected(from).records > 0 && is_readable(bytes) {
+            tls.fault(Fault::NotARecord { from }, at);
+        }
         loop {
             if direction.records.is_between() {
                 direction.begins = at;
@@ -502,7 +506,10 @@ impl Watched {
 
     fn fault(&mut self, fault: Fault, at: Moment) {
         let faults = &mut self.rare().faults;
-        if faults.len() < KEPT {
+        // No verdict is safe with bytes that are no record, however much was reported before them.
+        let outweighs = matches!(fault, Fault::NotARecord { .. });
+        let known = outweighs && faults.iter().any(|seen| seen.value == fault);
+        if (faults.len() < KEPT || outweighs) && !known {
             faults.push(Seen::new(fault, at, at));
         }
     }
@@ -623,6 +630,11 @@ impl Watched {
         self.rare().excess_hello.get_or_insert(Seen::new(from, first, last));
         self.fault(Fault::Unexpected { from, kind }, last);
     }
+}
+
+/// Returns true if bytes are text, or not spread as encrypted ones are.
+fn is_readable(bytes: &[u8]) -> bool {
+    crate::quic::is_text(bytes) || is_skewed_behind_vector(bytes) == Some(true)
 }
 
 /// Bytes that protection adds to a message in TLS 1.3: its content type and the tag of the AEAD.

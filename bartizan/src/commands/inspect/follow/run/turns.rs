@@ -133,7 +133,8 @@ impl Run<'_> {
         if lost > self.lost_by_ledger {
             let records = lost - self.lost_by_ledger;
             self.lost_by_ledger = lost;
-            let words = format!("{records} records were lost by the ledgers, as they say themselves, or damaged");
+            let words =
+                format!("{records} records were lost by the ledgers, as they say themselves, damaged or missing");
             events.push(
                 Event::new("loss", words)
                     .with("records", records)

@@ -16,7 +16,10 @@ impl Session {
         let mut records = direction.records.clone();
         records.segment(bytes);
         if records.is_lost() {
-            return give(behind);
+            if !super::is_readable(bytes) {
+                give(behind);
+            }
+            return;
         }
         let mut rest = bytes;
         while let Some(piece) = records.next(&mut rest) {

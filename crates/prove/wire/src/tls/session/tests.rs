@@ -299,6 +299,37 @@ fn after_a_gap_in_the_handshake_reading_goes_on_at_a_segment_that_begins_with_a_
     assert_eq!((tls.from_client.records, tls.from_client.bytes), (1, 50));
 }
 
+/// A packet that is missing before them, or eight, must not hide them.
+#[test]
+fn readable_bytes_behind_missing_ones_are_no_record_however_much_is_missing() {
+    let text = b"GET /nudm-sdm/v2/imsi-208930000000001 HTTP/1.1\r\n\r\n".to_vec();
+    let binary = [[0x30; 40], [0x31; 40]].concat();
+    let encrypted: Vec<u8> = (0..120u32)
+        .map(|place| (place.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    for (bytes, is_stray) in [(text, true), (binary, true), (encrypted, false)] {
+        for gaps in [1, KEPT + 1] {
+            let mut session = Session::new();
+            for (side, said) in conversation() {
+                session.data(side, &said, at(1), None);
+            }
+            (0..gaps).for_each(|_| session.gap(Side::Server, 20_000, at(2)));
+            let mut given = Vec::new();
+            session.counted(Side::Server, &bytes, &mut |part| given.push(part.len()));
+            assert_eq!(given.is_empty(), is_stray, "they stay in evidence of parts");
+            session.data(Side::Server, &bytes, at(3), None);
+            let stray = Fault::NotARecord { from: Side::Server };
+            let strays = session
+                .outcome()
+                .faults
+                .iter()
+                .filter(|seen| seen.value == stray)
+                .count();
+            assert_eq!(strays, usize::from(is_stray), "{gaps}: {bytes:?}");
+        }
+    }
+}
+
 #[test]
 fn bytes_that_are_no_record_are_said_once_and_stop_the_reader() {
     let tls = read(&[
