@@ -47,6 +47,7 @@ pub(super) enum Weight {
 struct Requirement {
     any: &'static [Thing],
     weight: Weight,
+    /// A noun phrase that fits behind the words of the summary.
     because: &'static str,
 }
 
@@ -116,105 +117,75 @@ impl Feature {
     }
 }
 
-const SIDECAR: &[Requirement] = &[wanted(
-    &[Thing::AesInstructions],
-    "AES in instructions of the processor; without them it is computed by general ones",
-)];
+const SIDECAR: &[Requirement] = &[wanted(&[Thing::AesInstructions], "AES instructions of the processor")];
 
 const REDIRECT: &[Requirement] = &[
-    needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
-    needed(&[Thing::Nft], "the rules are nftables'"),
-    needed(&[Thing::Nftables], "the kernel's side of them"),
-    needed(&[Thing::Ip], "the fence is made of routes"),
+    needed(&[Thing::NetAdmin], "CAP_NET_ADMIN for rules and routes"),
+    needed(&[Thing::Nft], "nft to install the rules"),
+    needed(&[Thing::Nftables], "nftables in the kernel"),
+    needed(&[Thing::Ip], "ip for the routes of the fence"),
 ];
 
 const DEMO: &[Requirement] = &[
-    needed(
-        &[Thing::Laboratory],
-        "the program of the laboratory, which has the demonstration",
-    ),
-    needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
-    needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
-    wanted(
-        &[Thing::Veth],
-        "hosts joined by virtual cables; without them all runs on loopback",
-    ),
-    wanted(&[Thing::Capture], "what an eavesdropper sees"),
-    wanted(&[Thing::Nft], "the part that leads traffic by rules"),
+    needed(&[Thing::Laboratory], "bartizan-lab"),
+    needed(&[Thing::CurlHttp2], "curl as the client, with HTTP/2"),
+    needed(&[Thing::Nghttpd], "nghttpd as the server"),
+    wanted(&[Thing::Veth], "virtual cables (else it uses loopback)"),
+    wanted(&[Thing::Capture], "captures of what an eavesdropper sees"),
+    wanted(&[Thing::Nft], "nft to redirect traffic by rules"),
     wanted(
         &[Thing::Sctp, Thing::SidRoot],
-        "`demo --n2`: SCTP of this kernel, or of a guest's",
+        "SCTP for `demo --n2`, here or in a guest",
     ),
 ];
 
 const IPSEC: &[Requirement] = &[
-    needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
-    needed(&[Thing::NetAdmin], "SAs and policies"),
-    needed(
-        &[Thing::CharonHybrid],
-        "strongSwan that speaks ML-KEM together with X25519",
-    ),
-    needed(
-        &[Thing::Esp, Thing::Tun],
-        "an ESP data path: the kernel, or charon through a TUN device",
-    ),
-    wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
-    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
-    wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
+    needed(&[Thing::Root], "root for an IKE daemon and routes"),
+    needed(&[Thing::NetAdmin], "CAP_NET_ADMIN for SAs and policies"),
+    needed(&[Thing::CharonHybrid], "strongSwan with X25519 and ML-KEM"),
+    needed(&[Thing::Esp, Thing::Tun], "ESP in the kernel, or a TUN device"),
+    wanted(&[Thing::Esp], "ESP in the kernel (else ESP in UDP)"),
+    wanted(&[Thing::Sctp], "SCTP for E2, N2, F1-C, E1 and Xn-C"),
+    wanted(&[Thing::CharonMlDsa], "ML-DSA signatures of strongSwan"),
 ];
 
 const IKE_ENGINE: &[Requirement] = &[
-    needed(&[Thing::Root], "UDP port 500, addresses, routes"),
-    needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
-    needed(
-        &[Thing::Esp, Thing::Tun],
-        "an ESP data path: the kernel, or with `data-path: userspace` a TUN device",
-    ),
-    wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
-    needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
-    wanted(
-        &[Thing::Nftables],
-        "the guard; without them it is made of XFRM policies",
-    ),
-    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
+    needed(&[Thing::Root], "root for UDP port 500 and routes"),
+    needed(&[Thing::NetAdmin], "CAP_NET_ADMIN for SAs, or a device"),
+    needed(&[Thing::Esp, Thing::Tun], "ESP in the kernel, or a TUN device"),
+    wanted(&[Thing::Esp], "ESP in the kernel, with transport mode"),
+    needed(&[Thing::Ip], "ip to clean up after a killed engine"),
+    wanted(&[Thing::Nftables], "nftables (else a guard of XFRM policies)"),
+    wanted(&[Thing::Sctp], "SCTP for E2, N2, F1-C, E1 and Xn-C"),
 ];
 
 const MACSEC: &[Requirement] = &[
-    needed(&[Thing::Root], "devices, keys, packet sockets"),
-    needed(&[Thing::NetAdmin], "MACsec devices and their keys"),
-    needed(&[Thing::Macsec], "the kernel encrypts the frames"),
-    needed(&[Thing::Nft], "the guard at the ports"),
-    needed(&[Thing::Nftables], "the kernel's side of the guard"),
-    wanted(&[Thing::WpaMacsec], "`keying: mka`"),
-    wanted(&[Thing::WpaKeys256], "`keying: mka` with suites of 256 bits"),
-    wanted(&[Thing::WpaEapTls], "`keying: eap-tls`"),
-    wanted(
-        &[Thing::WpaHybrid],
-        "`keying: eap-tls` with X25519MLKEM768 and ML-DSA-65",
-    ),
+    needed(&[Thing::Root], "root for devices and packet sockets"),
+    needed(&[Thing::NetAdmin], "CAP_NET_ADMIN for MACsec devices"),
+    needed(&[Thing::Macsec], "MACsec in the kernel"),
+    needed(&[Thing::Nft], "nft to install the guard"),
+    needed(&[Thing::Nftables], "nftables in the kernel"),
+    wanted(&[Thing::WpaMacsec], "wpa_supplicant for `keying: mka`"),
+    wanted(&[Thing::WpaKeys256], "256-bit suites of `keying: mka`"),
+    wanted(&[Thing::WpaEapTls], "wpa_supplicant for `keying: eap-tls`"),
+    wanted(&[Thing::WpaHybrid], "X25519MLKEM768, ML-DSA-65 in EAP-TLS"),
 ];
 
 const GUEST: &[Requirement] = &[
-    needed(&[Thing::Root], "namespaces for its files"),
-    needed(&[Thing::Unshare], "namespaces for its files"),
-    needed(
-        &[Thing::SidRoot],
-        "User-Mode Linux, and the programs that make a guest ready",
-    ),
-    wanted(
-        &[Thing::DebianKernel],
-        "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds",
-    ),
-    wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
+    needed(&[Thing::Root], "root for the namespaces of its files"),
+    needed(&[Thing::Unshare], "unshare for the namespaces of its files"),
+    needed(&[Thing::SidRoot], "Debian sid with User-Mode Linux"),
+    wanted(&[Thing::DebianKernel], "Debian's kernel: nftables next to ESP"),
+    wanted(&[Thing::Qemu], "qemu for Debian's kernel"),
 ];
 
 const LAB_ROOT: &[Requirement] = &[
-    needed(&[Thing::Root], "unpacking a system with its owners"),
-    needed(&[Thing::SysAdmin], "mounts while it is unpacked"),
-    needed(&[Thing::Debootstrap], "it unpacks Debian"),
-    needed(&[Thing::DebianKeys], "what is unpacked is checked against them"),
-    needed(&[Thing::Unshare], "its mounts and processes go with it"),
-    wanted(&[Thing::Chroot], "programs that see the root's files only"),
+    needed(&[Thing::Root], "root to unpack a system with its owners"),
+    needed(&[Thing::SysAdmin], "CAP_SYS_ADMIN for mounts"),
+    needed(&[Thing::Debootstrap], "debootstrap to unpack Debian"),
+    needed(&[Thing::DebianKeys], "Debian's keys to verify packages"),
+    needed(&[Thing::Unshare], "unshare to end its mounts with it"),
+    wanted(&[Thing::Chroot], "chroot to run programs of the root"),
 ];
 
 const fn needed(any: &'static [Thing], because: &'static str) -> Requirement {
@@ -348,6 +319,22 @@ mod tests {
         let need = &readiness.needs[1];
         assert_eq!(need.reason.as_deref(), Some("curl: not in PATH"));
         assert_eq!(need.get.as_deref(), Some("apt-get install curl"));
+    }
+
+    /// Before, a line said "needs the kernel encrypts the frames", and another was cut in a word.
+    #[test]
+    fn every_requirement_is_a_noun_phrase_that_fits_the_summary() {
+        let all = Feature::value_variants().iter().flat_map(|one| one.requirements());
+        for requirement in all {
+            let because = requirement.because;
+            assert!(because.chars().count() <= 43, "{because}");
+            assert!(
+                !["it ", "the ", "what ", "its "]
+                    .iter()
+                    .any(|word| because.starts_with(word)),
+                "{because}"
+            );
+        }
     }
 
     #[test]
