@@ -8,6 +8,7 @@ use bartizan_deployment::Deployment;
 use serde::Serialize;
 
 use super::ipsec::guarding::{self, Cleartext};
+use super::ipsec::node::without_links;
 use super::ipsec::print_json;
 use super::macsec::{Ports, guard_failed};
 use crate::commands::deployment_file::read;
@@ -219,8 +220,7 @@ fn known(file: &Path, node: &str) -> Result<Deployment, Failure> {
 pub(super) fn of_ipsec(file: &Path, node: &str) -> Result<bartizan_ipsec::guard::Guard, Failure> {
     let deployment = known(file, node)?;
     if deployment.ipsec_links(node).next().is_none() {
-        return Err(Failure::usage(format!("{}: {node} has no IPsec link", file.display()))
-            .hint("an interface with `with: ipsec` makes one"));
+        return Err(without_links(file, &deployment, node));
     }
     Ok(bartizan_ipsec::guard::Guard::of(&deployment, node))
 }

@@ -117,7 +117,7 @@ fn directory(file: &Path) -> PathBuf {
     }
 }
 
-/// The path by which a file can be read although it is replaced by renaming: of a link into another
+/// A path to read a file at, although it is replaced by renaming: of a link into another
 /// folder, as those of systemd-resolved and NetworkManager, that folder; else the file as it is.
 /// Not `/` or `/run`, which hold more than a resolver's files. One that is not there is given back:
 /// the report names it.
