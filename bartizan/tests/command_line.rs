@@ -431,6 +431,36 @@ fn a_renewed_certificate_is_revoked_by_serial_and_dates_say_which() {
     );
 }
 
+/// `up` advised to write an IPsec link where the node has a sidecar, and `watch` where it has MACsec.
+#[test]
+fn commands_of_ipsec_name_what_runs_the_links_that_a_node_has() {
+    let place = tempfile::tempdir().unwrap();
+    let network = "trust: { roots: ca.crt.pem }\nnodes:\n  \
+        amf: { function: AMF, address: 10.0.0.1, certificate: amf.crt.pem, key: amf.key.pem, sidecar: { outbound: [{ listen: 127.0.0.1:8001, to: nrf }] } }\n  \
+        nrf: { function: NRF, address: 10.0.0.2, certificate: nrf.crt.pem, key: nrf.key.pem, sidecar: { inbound: [{ listen: 10.0.0.2:8443, forward: 127.0.0.1:8000 }] } }\n  \
+        odu: { function: O-DU, address: 10.0.0.3, certificate: odu.crt.pem, key: odu.key.pem }\n  \
+        oru: { function: O-RU, address: 10.0.0.4, certificate: oru.crt.pem, key: oru.key.pem }\n\
+        interfaces:\n  - { kind: SBI, between: [amf, nrf], with: sidecar }\n  \
+        - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: eth0, oru: eth0 } } }\n";
+    std::fs::write(place.path().join("core.yaml"), network).unwrap();
+    for (command, node, hint) in [
+        ("up", "amf", "`bartizan sidecar core.yaml --node amf`"),
+        ("rekey", "amf", "`bartizan sidecar core.yaml --node amf`"),
+        ("down", "amf", "`bartizan sidecar core.yaml --node amf`"),
+        ("watch", "amf", "`bartizan sidecar core.yaml --node amf`"),
+        ("watch", "odu", "`bartizan up core.yaml --node odu`"),
+    ] {
+        let asked = [command, "core.yaml", "--node", node];
+        let output = bartizan(&asked).current_dir(place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(64), "{asked:?}");
+        assert!(
+            text(&output.stderr).contains(hint),
+            "{asked:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
 #[test]
 fn an_unknown_algorithm_is_answered_with_those_there_are() {
     let output = bartizan(&["ca", "init", "--dir", "ca", "--algorithm", "rsa"])

@@ -244,7 +244,7 @@ fn what_cannot_be_read_is_named_with_cause_and_hint() {
     fs::write(directory.path().join("cut.pcap.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]).unwrap();
     for (name, cause, hint) in [
         ("none.pcap", "No such file or directory", "tcpdump -w FILE"),
-        (".", "is a directory", "tcpdump -w FILE"),
+        (".", "is a directory", "bartizan inspect ./*.pcap"),
         ("empty.pcap", "the capture is empty", "stopped before its first packet"),
         (
             "letter.pcap",

@@ -31,6 +31,7 @@ struct Written {
 struct WrittenEntry {
     finding: String,
     reason: String,
+    owner: Option<String>,
     expires: String,
     #[serde(default = "once")]
     up_to: u64,
@@ -119,7 +120,10 @@ impl Accepted {
                 .map_err(|_| fault(&format!("`{}` is not a date", entry.expires)).hint("write a day as 2027-06-30"))?;
             Ok(Entry {
                 finding: entry.finding,
-                reason: entry.reason,
+                reason: match entry.owner {
+                    Some(owner) => format!("{} (owner: {owner})", entry.reason),
+                    None => entry.reason,
+                },
                 expires,
                 up_to: entry.up_to,
                 link: entry.link,
@@ -257,7 +261,7 @@ mod tests {
     }
 
     const FILE: &str = "accepted:\n\
-        - { finding: 'E2 cu -- ric: is classical', reason: vendor, expires: 2027-06-30 }\n\
+        - { finding: 'E2 cu -- ric: is classical', reason: vendor, owner: RAN team, expires: 2027-06-30 }\n\
         - { finding: 'readable now: PFCP', reason: lab, expires: 2027-06-30, up-to: 3 }\n";
 
     #[test]
@@ -266,7 +270,7 @@ mod tests {
         let e2 = ["E2 cu -- ric: is classical: what is recorded"];
         assert_eq!(
             accepted.takes(&e2, 1, &Links::default()).unwrap().text(),
-            "accepted until 2027-06-30: vendor"
+            "accepted until 2027-06-30: vendor (owner: RAN team)"
         );
         assert_eq!(
             accepted.takes(&["F1-C E2 cu -- ric: is classical"], 1, &Links::default()),

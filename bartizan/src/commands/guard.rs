@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::ipsec::guarding::{self, Cleartext};
+use super::ipsec::node::without_links;
 use super::macsec::{Ports, guard_failed};
 use crate::commands::deployment_file::{self, read};
 use crate::commands::show;
@@ -200,8 +201,7 @@ pub(super) fn of_ipsec(file: &Path, node: &str) -> Result<bartizan_ipsec::guard:
     let deployment = read(file)?;
     deployment_file::node(&deployment, file, node)?;
     if deployment.ipsec_links(node).next().is_none() {
-        return Err(Failure::usage(format!("{}: {node} has no IPsec link", file.display()))
-            .hint("an interface with `with: ipsec` makes one"));
+        return Err(without_links(file, &deployment, node));
     }
     Ok(bartizan_ipsec::guard::Guard::of(&deployment, node))
 }

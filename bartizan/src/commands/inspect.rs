@@ -42,7 +42,7 @@ use crate::{Failure, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan inspect sbi.pcap                      one row for each link\n  \
-    bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
+    bartizan inspect sbi.pcap --ledger amf.ledger  with what the sidecar of amf wrote\n  \
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
     bartizan inspect sbi.pcap --ledger ledgers/    with all ledgers of a folder\n  \
     bartizan inspect sbi.pcap --against cnsa2      pass or fail against one framework\n  \

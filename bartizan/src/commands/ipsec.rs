@@ -7,7 +7,7 @@ pub(crate) mod guarding;
 mod keeping;
 mod messages;
 mod monitor;
-mod node;
+pub(crate) mod node;
 mod own;
 mod probing;
 pub(crate) mod rekey;

@@ -96,7 +96,7 @@ impl Args {
         let addresses = self.server.to_socket_addrs();
         let addresses: Vec<_> = addresses
             .map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidInput => failed("no port").hint(hint),
+                io::ErrorKind::InvalidInput => failed("no port of 1 to 65535").hint(hint),
                 _ => Failure::new(format!("{}: {error}", printable(&self.server))).hint("is the name right?"),
             })?
             .collect();

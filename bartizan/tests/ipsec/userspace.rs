@@ -71,6 +71,25 @@ fn connect(space: &Namespace, [from, to]: [&str; 2]) -> TcpStream {
     stream
 }
 
+/// The echo was sent past the device, since rules of routing know a raw socket's packets by no ports:
+/// the guard dropped it, and a link in order was a finding.
+#[test]
+fn an_echo_of_sctp_enters_the_sa_of_a_link_that_has_a_port() {
+    let link = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [{ protocol: sctp, port: 36421, at: ric }]";
+    let stage = stage(link);
+    let _both = up(&stage);
+    let (_, report) = stage.json("status", "cu", &["--probe"]);
+    let child = &report["links"][0]["children"][0];
+    // A kernel without SCTP at the other end gives no answer.
+    let (result, detail) = (&child["echo"]["result"], child["echo"]["detail"].to_string());
+    assert!(
+        *result == "passed" || detail.contains("sent in ESP, no answer"),
+        "{report}"
+    );
+    let sent = stage.stands("cu")["links"][0]["children"][0]["sas"][0]["bytes"]["sent"].as_u64();
+    assert!(sent > Some(0), "{report}");
+}
+
 pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     let socket = space.enter(|| udp_at((address, port))).expect("a namespace");
@@ -181,7 +200,13 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     assert!(protected.protected.len() > 20 && protected.clear.is_empty());
     let report = stage.stands("cu");
     let dropped = &report["userspace"]["dropped"];
-    for why in ["not-opened", "not-sent", "not-written", "of-other-traffic", "unknown-spi"] {
+    for why in [
+        "not-opened",
+        "not-sent",
+        "not-written",
+        "of-other-traffic",
+        "unknown-spi",
+    ] {
         assert_eq!(dropped[why], 0, "{why}: {report}");
     }
 

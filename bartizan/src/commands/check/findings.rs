@@ -217,7 +217,7 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
 fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     let protect = &format!("write {}", interface.kind.protections());
-    let Some(Exception { reason, expires }) = &interface.policy.exception else {
+    let Some(exception) = &interface.policy.exception else {
         return find(
             "is protected by nothing, and no day is set for that to end: an attacker who records it reads it".into(),
             &format!(
@@ -226,12 +226,8 @@ fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
             ),
         );
     };
-    let days = interface
-        .policy
-        .exception
-        .as_ref()
-        .map_or(0, |exception| exception.days_left(now));
-    match days {
+    let (reason, expires) = (exception.why(), exception.expires);
+    match exception.days_left(now) {
         0 if interface.kind.over_tcp() => find(
             format!(
                 "is protected by nothing, for which the exception ended with {expires}: `sidecar redirect` refuses it since ({reason})"
@@ -279,7 +275,7 @@ fn of_policy(interface: &Interface, now: SystemTime) -> Vec<Finding> {
 }
 
 pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: SystemTime) -> Finding {
-    let Exception { reason, expires } = exception;
+    let (reason, expires) = (exception.why(), exception.expires);
     match exception.days_left(now) {
         0 => Finding::new(
             named(interface),

@@ -215,6 +215,7 @@ bartizan_registry::made! {
     #[derive(Serialize)]
     pub(super) struct ExceptionInEffect, pub(super) of(exception: &Exception, now: SystemTime) {
         pub(super) reason: String = exception.reason.clone(),
+        pub(super) owner: Option<String> = exception.owner.clone(),
         pub(super) expires: String = exception.expires.to_string(),
         /// Days on which it still holds, today among them; 0 once it has ended.
         pub(super) days_left: i64 = exception.days_left(now),
@@ -224,12 +225,16 @@ bartizan_registry::made! {
 impl ExceptionInEffect {
     /// For people.
     pub(super) fn text(&self) -> String {
+        let owner = self
+            .owner
+            .as_ref()
+            .map_or_else(String::new, |owner| format!(" (owner: {owner})"));
         let left = match self.days_left {
             0 => "ended".to_owned(),
             1 => "today is its last day".to_owned(),
             days => format!("{days} days left"),
         };
-        format!("until {} ({left}): {}", self.expires, self.reason)
+        format!("until {} ({left}): {}{owner}", self.expires, self.reason)
     }
 }
 

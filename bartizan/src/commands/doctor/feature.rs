@@ -47,6 +47,7 @@ pub(super) enum Weight {
 struct Requirement {
     any: &'static [Thing],
     weight: Weight,
+    /// A noun phrase that fits behind the words of the summary.
     because: &'static str,
 }
 
@@ -129,67 +130,66 @@ macro_rules! requirements {
 
 requirements! {
     SIDECAR {
-        Wanted [AesInstructions] "AES in instructions of the processor; without them it is computed by general ones";
+        Wanted [AesInstructions] "AES instructions of the processor";
     }
     REDIRECT {
-        Needed [NetAdmin] "rules of a packet filter, routes";
-        Needed [Nft] "the rules are nftables'";
-        Needed [Nftables] "the kernel's side of them";
-        Needed [Ip] "the fence is made of routes";
+        Needed [NetAdmin] "CAP_NET_ADMIN for rules and routes";
+        Needed [Nft] "nft to install the rules";
+        Needed [Nftables] "nftables in the kernel";
+        Needed [Ip] "ip for the routes of the fence";
     }
     DEMO {
-        Needed [Laboratory] "the program of the laboratory, which has the demonstration";
-        Needed [CurlHttp2] "the client that knows of no sidecar";
-        Needed [Nghttpd] "the server that knows of no sidecar";
-        Wanted [Veth] "hosts joined by virtual cables; without them all runs on loopback";
-        Wanted [Capture] "what an eavesdropper sees";
-        Wanted [Nft] "the part that leads traffic by rules";
-        Wanted [Sctp SidRoot] "`demo --n2`: SCTP of this kernel, or of a guest's";
+        Needed [Laboratory] "bartizan-lab";
+        Needed [CurlHttp2] "curl as the client, with HTTP/2";
+        Needed [Nghttpd] "nghttpd as the server";
+        Wanted [Veth] "virtual cables (else it uses loopback)";
+        Wanted [Capture] "captures of what an eavesdropper sees";
+        Wanted [Nft] "nft to redirect traffic by rules";
+        Wanted [Sctp SidRoot] "SCTP for `demo --n2`, here or in a guest";
     }
     IPSEC {
-        Needed [Root] "an IKE daemon, addresses, routes";
-        Needed [NetAdmin] "SAs and policies";
-        Needed [CharonHybrid] "strongSwan that speaks ML-KEM together with X25519";
-        Needed [Esp Tun] "an ESP data path: the kernel, or charon through a TUN device";
-        Wanted [Esp] "ESP by the kernel, without UDP around it";
-        Wanted [Sctp] "E2, N2, F1-C, E1 and Xn-C, which are SCTP";
-        Wanted [CharonMlDsa] "authentication that no quantum computer forges";
+        Needed [Root] "root for an IKE daemon and routes";
+        Needed [NetAdmin] "CAP_NET_ADMIN for SAs and policies";
+        Needed [CharonHybrid] "strongSwan with X25519 and ML-KEM";
+        Needed [Esp Tun] "ESP in the kernel, or a TUN device";
+        Wanted [Esp] "ESP in the kernel (else ESP in UDP)";
+        Wanted [Sctp] "SCTP for E2, N2, F1-C, E1 and Xn-C";
+        Wanted [CharonMlDsa] "ML-DSA signatures of strongSwan";
     }
     IKE_ENGINE {
-        Needed [Root] "UDP port 500, addresses, routes";
-        Needed [NetAdmin] "SAs and policies, or a device and routes";
-        Needed [Esp Tun] "an ESP data path: the kernel, or with `data-path: userspace` a TUN device";
-        Wanted [Esp] "ESP by the kernel, in transport mode too";
-        Needed [Ip] "what an engine that was killed has left is removed by it";
-        Wanted [Nftables] "the guard; without them it is made of XFRM policies";
-        Wanted [Sctp] "E2, N2, F1-C, E1 and Xn-C, which are SCTP";
+        Needed [Root] "root for UDP port 500 and routes";
+        Needed [NetAdmin] "CAP_NET_ADMIN for SAs, or a device";
+        Needed [Esp Tun] "ESP in the kernel, or a TUN device";
+        Wanted [Esp] "ESP in the kernel, with transport mode";
+        Needed [Ip] "ip to clean up after a killed engine";
+        Wanted [Nftables] "nftables (else a guard of XFRM policies)";
+        Wanted [Sctp] "SCTP for E2, N2, F1-C, E1 and Xn-C";
     }
     MACSEC {
-        Needed [Root] "devices, keys, packet sockets";
-        Needed [NetAdmin] "MACsec devices and their keys";
-        Needed [Macsec] "the kernel encrypts the frames";
-        Needed [Nft] "the guard at the ports";
-        Needed [Nftables] "the kernel's side of the guard";
-        Wanted [WpaMacsec] "`keying: mka`";
-        Wanted [WpaKeys256] "`keying: mka` with suites of 256 bits";
-        Wanted [WpaEapTls] "`keying: eap-tls`";
-        Wanted [WpaHybrid] "`keying: eap-tls` with X25519MLKEM768 and ML-DSA-65";
+        Needed [Root] "root for devices and packet sockets";
+        Needed [NetAdmin] "CAP_NET_ADMIN for MACsec devices";
+        Needed [Macsec] "MACsec in the kernel";
+        Needed [Nft] "nft to install the guard";
+        Needed [Nftables] "nftables in the kernel";
+        Wanted [WpaMacsec] "wpa_supplicant for `keying: mka`";
+        Wanted [WpaKeys256] "256-bit suites of `keying: mka`";
+        Wanted [WpaEapTls] "wpa_supplicant for `keying: eap-tls`";
+        Wanted [WpaHybrid] "X25519MLKEM768, ML-DSA-65 in EAP-TLS";
     }
     GUEST {
-        Needed [Root] "namespaces for its files";
-        Needed [Unshare] "namespaces for its files";
-        Needed [SidRoot] "User-Mode Linux, and the programs that make a guest ready";
-        Wanted [DebianKernel]
-            "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds";
-        Wanted [Qemu] "what the distribution's kernel runs in";
+        Needed [Root] "root for the namespaces of its files";
+        Needed [Unshare] "unshare for the namespaces of its files";
+        Needed [SidRoot] "Debian sid with User-Mode Linux";
+        Wanted [DebianKernel] "Debian's kernel: nftables next to ESP";
+        Wanted [Qemu] "qemu for Debian's kernel";
     }
     LAB_ROOT {
-        Needed [Root] "unpacking a system with its owners";
-        Needed [SysAdmin] "mounts while it is unpacked";
-        Needed [Debootstrap] "it unpacks Debian";
-        Needed [DebianKeys] "what is unpacked is checked against them";
-        Needed [Unshare] "its mounts and processes go with it";
-        Wanted [Chroot] "programs that see the root's files only";
+        Needed [Root] "root to unpack a system with its owners";
+        Needed [SysAdmin] "CAP_SYS_ADMIN for mounts";
+        Needed [Debootstrap] "debootstrap to unpack Debian";
+        Needed [DebianKeys] "Debian's keys to verify packages";
+        Needed [Unshare] "unshare to end its mounts with it";
+        Wanted [Chroot] "chroot to run programs of the root";
     }
 }
 

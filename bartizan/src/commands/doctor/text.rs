@@ -7,19 +7,18 @@ use super::thing::{Examined, Presence};
 use super::tool::{HOST, Tool};
 use super::{Report, Root};
 
-/// Columns of a terminal; longer lines of the summary are cut.
 const COLUMNS: usize = 80;
 
 /// One screen: the host, and a line for each feature; one more where something that everybody uses
 /// is missing.
 pub(super) fn summary(report: &Report) -> String {
     let host = &report.host;
-    let mut lines = vec![format!(
+    let mut lines = vec![cut(&format!(
         "Linux {}, {}, {} processors",
         host.kernel,
         host.cpu.as_deref().unwrap_or("an unknown processor"),
         host.cores
-    )];
+    ))];
     for readiness in &report.features {
         let missing = |weight| {
             readiness
@@ -29,7 +28,7 @@ pub(super) fn summary(report: &Report) -> String {
         };
         let (mark, state) = match (missing(Weight::Needed), missing(Weight::Wanted)) {
             (Some(need), _) => ("no", format!("not ready: needs {}", need.because)),
-            (None, Some(need)) => ("yes", format!("ready, but for a part: {}", need.because)),
+            (None, Some(need)) => ("yes", format!("ready, without {}", need.because)),
             (None, None) => ("yes", "ready".to_owned()),
         };
         lines.push(format!("  {mark:<3}  {:<12} {state}", readiness.feature));
@@ -39,11 +38,12 @@ pub(super) fn summary(report: &Report) -> String {
                 .map(|get| format!("       hint: {get}")),
         );
     }
-    lines.push("more: bartizan doctor FEATURE; all that was tried: bartizan doctor --all".to_owned());
-    lines.push("experiments: bartizan lab doctor".to_owned());
-    lines.iter().map(|line| cut(line) + "\n").collect()
+    lines.push("what a feature lacks: bartizan doctor FEATURE; all that was tried: --all".to_owned());
+    lines.push("what experiments lack: bartizan lab doctor".to_owned());
+    lines.join("\n") + "\n"
 }
 
+/// The line as far as a terminal of 80 columns has room: names of processors are long.
 fn cut(line: &str) -> String {
     if line.chars().count() <= COLUMNS {
         return line.to_owned();

@@ -62,7 +62,7 @@ fn scope(args: &Args, reports: &[Report], deployment: Option<&Deployment>, ledge
             let [one, other] = &interface.between;
             let link = format!("{} {one} -- {other}", interface.kind.name());
             exceptions
-                .entry((exception.expires, &exception.reason))
+                .entry((exception.expires, exception.why()))
                 .or_default()
                 .push(link);
         }

@@ -1,7 +1,8 @@
-//! `bartizan down`: a node's IPsec links are taken down.
+//! `bartizan down`: a node's IPsec or MACsec links are taken down.
 
 use std::time::Duration;
 
+use bartizan_inspect::text::counted;
 use bartizan_ipsec::drive;
 use bartizan_ipsec::render::Means;
 use bartizan_ipsec::vici::{self, Client};
@@ -15,15 +16,13 @@ use super::report::SCHEMA;
 use super::{PATIENCE, failed, show};
 use crate::{Failure, Outcome};
 
-/// Take a node's IPsec links down.
+/// Take a node's IPsec or MACsec links down.
 ///
-/// Connections are unloaded first, so that nothing sets them up again, then their SAs are deleted together with the peer, or
+/// IPsec links: connections are unloaded first, so that nothing sets them up again, then their SAs are deleted together with the peer, or
 /// without it when it does not answer. It is idempotent, so a `down` that was interrupted is finished by the next.
 /// Packets of these links are dropped from then on, by the guard, until the next `up`; --unguard lets them leave unencrypted.
 ///
 /// MACsec links: the controller ends, keys and devices are removed, and the ports pass nothing until the next `up`.
-///
-/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan down ran.yaml --node cu\n  \
@@ -90,7 +89,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ("absent", false) => "no guard stands: packets of these links may leave unencrypted".to_owned(),
             _ => format!("{}; --unguard lets it pass", report.cleartext.text()),
         };
-        format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{cleartext}\n")
+        format!(
+            "{names}: unloaded, {} deleted\n{cleartext}\n",
+            counted(deleted as u64, "IKE_SA")
+        )
     };
     show(&report, args.json, text, true)
 }

@@ -57,6 +57,22 @@ pub(super) struct IpsecHost {
     pub(super) place: Place,
 }
 
+/// The failure of a command of IPsec on a node without such links, and what shows or runs those that
+/// it has.
+pub(crate) fn without_links(file: &Path, deployment: &Deployment, node: &str) -> Failure {
+    let file = file.display();
+    let failure = Failure::usage(format!("{file}: {node} has no IPsec link"));
+    if deployment.macsec_links(node).next().is_some() {
+        return failure.hint(format!(
+            "`bartizan up {file} --node {node}` keeps its MACsec links and watches them"
+        ));
+    }
+    match deployment.node(node).and_then(|node| node.sidecar.as_ref()) {
+        Some(_) => failure.hint(format!("`bartizan sidecar {file} --node {node}` runs its sidecar")),
+        None => failure.hint("an interface with `with: ipsec` makes one"),
+    }
+}
+
 /// Owner of the charon.
 pub(super) enum Place {
     /// The system's, behind this socket.
@@ -81,14 +97,7 @@ impl IpsecHost {
         let node = deployment_file::node(&deployment, &args.file, &args.node)?;
         let file = args.file.display();
         if deployment.ipsec_links(&args.node).next().is_none() {
-            let failure = Failure::usage(format!("{file}: {} has no IPsec link", args.node));
-            return Err(match node.sidecar {
-                Some(_) => failure.hint(format!(
-                    "`bartizan sidecar {file} --node {}` runs its sidecar",
-                    args.node
-                )),
-                None => failure.hint("an interface with `with: ipsec` makes one"),
-            });
+            return Err(without_links(&args.file, &deployment, &args.node));
         }
         let Some(files) = node.ipsec.clone() else {
             return Err(Failure::usage(format!("{file}: {} has no certificate for IPsec", args.node))

@@ -60,13 +60,15 @@ impl Probed {
 
 /// Probes every CHILD_SA that stands. `links` is the state before.
 ///
-/// The kernel's SA in `states` is the only way of a question, if the kernel does ESP. Elsewhere the
+/// The kernel's SA in `states` is the only way of a question, if the kernel does ESP, and `device`
+/// is, if the engine does it behind that. Elsewhere the
 /// guard, which the caller has seen installed, keeps it from leaving unencrypted.
 pub(super) fn probe(
     client: &mut Client,
     expectations: &Expectations,
     links: &[LinkStatus],
     states: Option<&[State]>,
+    device: Option<&str>,
 ) -> Result<Results, Failure> {
     let mut results = Results::new();
     let mut pending = Vec::new();
@@ -91,7 +93,7 @@ pub(super) fn probe(
         let now: Vec<_> = pending.drain(..pending.len().min(AT_ONCE)).collect();
         let mut open = Vec::new();
         for (at, echo, esp) in now {
-            match echo.socket(esp.as_ref()) {
+            match echo.socket(esp.as_ref(), device) {
                 Ok(socket) => open.push(Pending {
                     at,
                     echo,

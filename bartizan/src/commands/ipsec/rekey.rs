@@ -1,4 +1,4 @@
-//! `bartizan rekey`: fresh keys for a node's IPsec links.
+//! `bartizan rekey`: fresh keys for a node's IPsec or MACsec links.
 
 use std::time::Duration;
 
@@ -10,13 +10,11 @@ use super::{failed, show};
 use crate::commands::macsec;
 use crate::{Failure, Outcome};
 
-/// Rekey a node's IPsec links, and say what keys them now.
+/// Rekey a node's IPsec or MACsec links, and say what keys them now.
 ///
-/// The CHILD_SAs that stand, or with --ike the IKE_SAs. It ends when the new ones stand, or when the time is over.
+/// IPsec links: the CHILD_SAs, or with --ike the IKE_SAs. It ends when the new ones are up, or when the time is over.
 ///
 /// MACsec links: the keys that this end sends with; no frame is lost.
-///
-/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan rekey ran.yaml --node cu\n  \

@@ -1,7 +1,7 @@
 //! `bartizan status`: a node's IPsec links as charon has them, joined with the policy's verdict.
 
 use bartizan_ipsec::watch::remembered;
-use bartizan_ipsec::{Charon, Kernel, drive, drops, lint};
+use bartizan_ipsec::{Charon, Kernel, device_name, drive, drops, lint};
 
 use super::guarding::Cleartext;
 use super::node::{IpsecHost, NodeArgs};
@@ -77,8 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(guard) if args.probe && guard.is_kept() => {
             let states = (charon_encrypts == Kernel::Netlink).then(drops::of_sas);
             let states = states.transpose().map_err(Failure::new)?.map(Option::unwrap_or_default);
-            let states = states.as_deref();
-            Some(probing::probe(&mut client, &expectations, &status, states)?)
+            let device = (charon_encrypts == Kernel::Userspace).then(|| device_name(&host.node));
+            let (states, device) = (states.as_deref(), device.as_deref());
+            Some(probing::probe(&mut client, &expectations, &status, states, device)?)
         }
         // An echo might leave unencrypted.
         _ => args.probe.then(Default::default),

@@ -1,4 +1,4 @@
-//! `bartizan up`: a node's IPsec links are brought up.
+//! `bartizan up`: a node's IPsec or MACsec links are brought up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -32,9 +32,9 @@ use crate::{Failure, Outcome};
 /// Interval of checks that a charon of our own still runs.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Bring a node's IPsec links up, and say what was negotiated.
+/// Bring a node's IPsec or MACsec links up, and say what was negotiated.
 ///
-/// Credentials and connections of the node are loaded into charon and every link that this node initiates is set up. Where the file
+/// IPsec links: credentials and connections of the node are loaded into charon and every link that this node initiates is set up. Where the file
 /// names no VICI socket, a charon of our own is started, kept and watched until SIGTERM or SIGINT, and nothing is left of it. From
 /// before the first load until `bartizan down --unguard`, whatever becomes of charon and of this command, packets of the links that
 /// are not encrypted are dropped. A link that does not come up, or breaks its policy, is a finding: exit code 1.
@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// until `bartizan down --unguard` the ports pass EAPOL, the exchange and MACsec, and nothing else. When it ends by a signal, or is
 /// killed, frames pass under the last keys, and the next `up` takes over without losing any.
 ///
-/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// Links `with: sidecar` or `with: gateway` are brought up by `bartizan sidecar`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan up ran.yaml --node cu --vici /run/charon.vici    in the system's charon, once\n  \

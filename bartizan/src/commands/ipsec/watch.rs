@@ -13,8 +13,7 @@ use crate::{Failure, Outcome};
 /// Every IKE_SA and CHILD_SA, at set-up and at every rekey and re-authentication, goes into the ledger with what keyed it. One that
 /// breaks its policy is taken down, or reported where the policy says so. Runs until SIGTERM or SIGINT; a charon that goes away is
 /// waited for.
-///
-/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// MACsec links and sidecars are watched by `bartizan up` and `bartizan sidecar` themselves.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan watch ran.yaml --node cu --ledger cu.ledger")]

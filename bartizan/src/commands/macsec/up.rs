@@ -12,7 +12,7 @@ use bartizan_macsec::control::Control;
 use bartizan_macsec::guard;
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_sidecar::handover::Notify;
-use bartizan_tls::Credentials;
+use bartizan_tls::{Credentials, Endpoint};
 
 use super::report::{self, Report};
 use super::{MacsecHost, failed, guard_failed};
@@ -103,6 +103,9 @@ fn after_the_guard(
         setting.guard.clone_from(&guard);
     }
     let first = endpoint.as_ref().map(|(endpoint, ..)| endpoint.clone());
+    for flaw in first.iter().flat_map(Endpoint::flaws) {
+        tracing::warn!(file = %flaw.place, hint = %flaw.hint, "{}", flaw.cause);
+    }
     let fetched = endpoint.as_mut().and_then(|(.., fetched)| fetched.take());
     let _fetching = fetched.map(|lists| lists.keep(|_| ())).transpose()?;
     let (sends, reloaded) = mpsc::channel();

@@ -221,7 +221,7 @@ fn sheet(args: &Args, size: Bytes, found: &Feasibility, counts: &[Count], source
         command: "bartizan plan fronthaul".to_owned(),
         title: format!("Fronthaul: frames of {size} over {} km at {} Gb/s", number(args.distance.value() / 1e3, 3), number(args.rate.value() / 1e9, 3)),
         question: "Which O-DU and O-RU can be joined, and with how much protection?".to_owned(),
-        answer: format!("Of {all} pairs of delay categories fit {}.", said.join(", ")),
+        answer: format!("Pairs of delay categories that fit, of {all}: {}.", said.join(", ")),
         sections: vec![delays, regions(found)],
         limits: vec![
             "A mean is held against a limit that every frame must keep: jitter, bursts and competing slices come on top.".to_owned(),

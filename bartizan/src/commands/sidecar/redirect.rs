@@ -149,7 +149,7 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
     for unprotected in &plan.unprotected_peers {
         let (node, kind) = (unprotected.node.as_str(), unprotected.kind.name());
         let until = match &unprotected.until {
-            Some(exception) => format!(" until {} ({})", exception.expires, exception.reason),
+            Some(exception) => format!(" until {} ({})", exception.expires, exception.why()),
             None => String::new(),
         };
         text.push_str(&format!(

@@ -36,11 +36,22 @@ bartizan_registry::named! {
 pub struct Exception {
     /// The written reason.
     pub reason: String,
+    /// The person or team that answers for it, where the file names one.
+    pub owner: Option<String>,
     /// The last day on which it holds.
     pub expires: Date,
 }
 
 impl Exception {
+    /// Reason and owner, for reports.
+    #[must_use]
+    pub fn why(&self) -> String {
+        match &self.owner {
+            Some(owner) => format!("{} (owner: {owner})", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
     /// Days on which it still holds, today (UTC) among them; 0 once it has ended.
     pub fn days_left(&self, now: SystemTime) -> i64 {
         ((self.expires - day_of(now)).whole_days() + 1).max(0)

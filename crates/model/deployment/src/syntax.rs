@@ -104,6 +104,8 @@ pub fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<S
     Some(format!("\n {line} | {cut}\n {margin} | {mark}"))
 }
 
+const BEGIN: &str = "a deployment file has `nodes:` and `interfaces:`; `bartizan init` writes a first one";
+
 fn hint(cause: &str, line: &str) -> Option<String> {
     if has_bare_ipv6(line) {
         return Some("an address of IPv6 with a port stands in quotes: \"[::1]:8001\"".to_owned());
@@ -127,6 +129,12 @@ fn hint(cause: &str, line: &str) -> Option<String> {
             TOO_MANY,
             "name a policy by its profile and join several nodes by one entry, instead of repeating by aliases",
         ),
+        (
+            "did not find expected key",
+            "begin each field of a node or an interface in the same column as those next to it",
+        ),
+        ("unexpected end of input", BEGIN),
+        ("expected mapping start", BEGIN),
         ("duplicate mapping key", "remove one of the two"),
         ("invalid u64", "write a whole number"),
         ("invalid u32", "write a whole number"),

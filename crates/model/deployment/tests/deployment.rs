@@ -273,8 +273,15 @@ fn transition_admits_classical_up_to_and_with_its_last_day() {
 
 #[test]
 fn an_exception_counts_its_last_day_and_ends_at_midnight_utc() {
-    let policy = policy("{ profile: transition, reason: old SMF, expires: 2027-06-30 }");
-    let exception = policy.exception.unwrap();
+    let exception = |owner: &str| {
+        let policy = policy(&format!(
+            "{{ profile: transition, reason: old SMF, {owner}expires: 2027-06-30 }}"
+        ));
+        policy.exception.unwrap()
+    };
+    assert_eq!(exception("owner: core team, ").why(), "old SMF (owner: core team)");
+    let exception = exception("");
+    assert_eq!(exception.why(), "old SMF");
     // 2027-06-30T23:59:59Z
     let last_second = SystemTime::UNIX_EPOCH + Duration::from_secs(1_814_399_999);
     assert_eq!(day_of(last_second), date!(2027 - 06 - 30));

@@ -555,6 +555,17 @@ fn no_message_gives_advice_to_programmers() {
             "cannot deserialize null into string",
             "in quotes",
         ),
+        ("", "unexpected end of input", "`bartizan init`"),
+        (
+            "-----BEGIN CERTIFICATE-----\n",
+            "expected mapping start",
+            "`bartizan init`",
+        ),
+        (
+            "nodes:\n  nrf:\n    function: NRF\n    address: 10.0.0.1\n   key: nrf.key.pem\n",
+            "did not find expected key",
+            "in the same column",
+        ),
     ] {
         let error = Deployment::parse(file, "core.yaml", Path::new("")).unwrap_err();
         let (said, hints) = (error.to_string(), error.hint().unwrap_or_default().to_owned());

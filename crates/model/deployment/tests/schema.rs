@@ -23,6 +23,7 @@ policy:
   signatures: [mldsa65, ed25519]
   chain-signatures: [mldsa65, ed25519]
   reason: the vendor delivers in May
+  owner: core team
   expires: 2027-06-30
   resumption: off
   revocation: require

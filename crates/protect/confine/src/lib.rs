@@ -25,7 +25,8 @@ pub use report::{Outcome, Report, Step};
 pub use user::{UnknownUser, User};
 
 /// Files that a name lookup reads.
-const NAMES: [&str; 4] = ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf"];
+const NAMES: [&str; 4] = [RESOLVERS, "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf"];
+const RESOLVERS: &str = "/etc/resolv.conf";
 
 /// Rights that a process keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,8 +65,9 @@ impl Confinement {
     /// Besides, the files by which the name of this host is looked up.
     pub fn look_up(&mut self, host: &str) {
         if host.parse::<IpAddr>().is_err() {
-            let names = NAMES.iter().map(PathBuf::from);
-            self.read.extend(names.filter(|path| path.exists()));
+            let is_there = |path: &&Path| path.exists() || *path == Path::new(RESOLVERS);
+            let names = NAMES.iter().map(Path::new).filter(is_there);
+            self.read.extend(names.map(lasting));
         }
     }
 
@@ -113,6 +115,18 @@ fn directory(file: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
+}
+
+/// A path to read a file at, although it is replaced by renaming: of a link into another
+/// folder, as those of systemd-resolved and NetworkManager, that folder; else the file as it is.
+/// Not `/` or `/run`, which hold more than a resolver's files. One that is not there is given back:
+/// the report names it.
+fn lasting(path: &Path) -> PathBuf {
+    let target = fs::canonicalize(path).ok();
+    let folder = target.as_deref().and_then(Path::parent);
+    folder
+        .filter(|folder| Some(*folder) != path.parent() && folder.components().count() > 2)
+        .map_or_else(|| path.to_owned(), Path::to_owned)
 }
 
 #[cfg(test)]

@@ -55,6 +55,38 @@ fn text(output: &Output) -> String {
     )
 }
 
+/// A resolver that came up after the sidecar wrote a file that the sidecar was never to read, and no
+/// line said so.
+#[test]
+fn names_are_looked_up_by_files_that_come_or_are_replaced_later() {
+    let place = tempfile::tempdir().unwrap();
+    let (etc, run) = (place.path().join("etc"), place.path().join("run"));
+    let (linked, plain, absent) = (etc.join("resolv.conf"), etc.join("hosts"), etc.join("absent"));
+    for folder in [&etc, &run] {
+        fs::create_dir(folder).unwrap();
+    }
+    fs::write(run.join("stub.conf"), "").unwrap();
+    fs::write(&plain, "").unwrap();
+    std::os::unix::fs::symlink("../run/stub.conf", &linked).unwrap();
+    let run = fs::canonicalize(run).unwrap();
+    assert_eq!(
+        [&linked, &plain, &absent].map(|path| lasting(path)),
+        [run, plain.clone(), absent.clone()]
+    );
+
+    // The folder of this one has everything.
+    let root = etc.join("root");
+    std::os::unix::fs::symlink("/proc/version", &root).unwrap();
+    assert_eq!(lasting(&root), root);
+
+    // Of an address nothing is looked up.
+    let mut kept = Confinement::default();
+    kept.look_up("10.0.0.1");
+    assert!(kept.read.is_empty());
+    kept.look_up("ca.5gc");
+    assert!(kept.read.contains(&lasting(Path::new(RESOLVERS))), "{kept:?}");
+}
+
 fn outcome<'a>(report: &'a Report, step: &str) -> &'a Outcome {
     &report.steps.iter().find(|known| known.name == step).unwrap().outcome
 }

@@ -122,19 +122,22 @@ impl Echo {
     }
 
     /// A socket to send it from. Where the kernel does ESP, its packets leave in an SA of `esp` or
-    /// not at all.
+    /// not at all. Where a program does it behind `device`, they are led there: rules of routing know
+    /// a raw socket's packets by no ports, and those of SCTP would go past it.
     ///
     /// # Errors
     ///
     /// As [`EchoSocket::open`] and [`EchoSocket::require`].
-    pub fn socket(&self, esp: Option<&InKernel>) -> io::Result<EchoSocket> {
+    pub fn socket(&self, esp: Option<&InKernel>, device: Option<&str>) -> io::Result<EchoSocket> {
         let protocol = match (self.kind, self.from) {
             (Kind::Icmp, SocketAddr::V4(_)) => ip::ICMP,
             (Kind::Icmp, SocketAddr::V6(_)) => ip::ICMPV6,
             (Kind::Sctp, _) => ip::SCTP,
             (Kind::GtpU, _) => ip::UDP,
         };
-        let socket = EchoSocket::open(protocol, self.from, self.to)?;
+        // IPv6 sends nothing by a device that no route of its tables leads to.
+        let device = device.filter(|_| self.to.is_ipv4());
+        let socket = EchoSocket::open(protocol, self.from, self.to, device)?;
         if let Some(InKernel { path, mode, spi }) = esp {
             let policy = policy::of_socket(self.from.ip(), path, *mode, spi.0);
             socket.require(&policy.ok_or(io::ErrorKind::InvalidData)?)?;

@@ -57,6 +57,19 @@ pub fn open_to_everyone(key: &fs::Metadata) -> Option<String> {
     (mode & others != 0).then(|| format!("has mode {mode:04o}: every user of this host can use the key"))
 }
 
+/// Folder of a private key and its flaw, where its mode lets every user of the host replace the
+/// key; none otherwise. A sticky bit leaves each file to its owner.
+#[must_use]
+pub fn open_folder(key: &Path) -> Option<(PathBuf, String)> {
+    let folder = parent(key);
+    let mode = fs::metadata(folder).ok()?.mode() & 0o7777;
+    let cause = format!("has mode {mode:04o}: every user of this host can replace the key in it");
+    (mode & 0o1002 == 0o002).then(|| (folder.to_owned(), cause))
+}
+
+/// Remedy for [`open_folder`].
+pub const CLOSE_FOLDER: &str = "chmod o-w takes that right away; replace the key if another user may have put it there";
+
 /// Flaw of a private key's file that holds something else in PEM, such as the certificate; none
 /// otherwise. It goes before [`open_to_everyone`]: `chmod` makes no key of it.
 #[must_use]
@@ -104,7 +117,8 @@ impl Staged {
         access: Access,
     ) -> Result<Self, Error> {
         let temporary = staging_path(path, mark);
-        remove(&temporary)?;
+        // One that cannot be removed is in the way of the new one, which then fails.
+        let _ = remove(&temporary);
         let mode = match readers {
             Readers::Owner => 0o600,
             Readers::Everybody => 0o644,
@@ -325,6 +339,26 @@ mod tests {
         );
         if given {
             assert_eq!((replaced.uid(), replaced.gid()), (10101, 10101));
+        }
+    }
+
+    #[test]
+    fn a_folder_in_which_every_user_can_replace_a_key_is_a_flaw_and_a_group_or_a_sticky_bit_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = dir.path().join("nrf.key.pem");
+        for (mode, flawed) in [
+            (0o700, false),
+            (0o770, false),
+            (0o1777, false),
+            (0o777, true),
+            (0o702, true),
+        ] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let found = open_folder(&key);
+            assert_eq!(found.is_some(), flawed, "{mode:o}");
+            let named =
+                found.is_none_or(|(folder, cause)| folder == dir.path() && cause.contains(&format!("{mode:04o}")));
+            assert!(named, "{mode:o}");
         }
     }
 

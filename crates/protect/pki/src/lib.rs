@@ -42,7 +42,7 @@ pub use authority::{
 pub use certificate::Certificate;
 pub use error::Error;
 pub use fetched::{LARGEST_FETCHED, Renewed, renew_lists};
-pub use files::{Access, CLOSE_KEY, GIVE_KEY, no_key, open_to_everyone};
+pub use files::{Access, CLOSE_FOLDER, CLOSE_KEY, GIVE_KEY, no_key, open_folder, open_to_everyone};
 pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, no_current_root};

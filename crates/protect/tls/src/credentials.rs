@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use aws_lc_rs::hmac;
 use bartizan_deployment::{CertificateFiles, Files, Identity, Policy, day_of};
-use bartizan_pki::{NewestLists, Older, TrustAnchors};
+use bartizan_pki::{CLOSE_FOLDER, NewestLists, Older, TrustAnchors, open_folder};
 use quinn_proto::crypto::HmacKey;
 use rustls::DistinguishedName;
 use rustls::pki_types::CertificateDer;
@@ -248,12 +248,18 @@ pub(crate) fn server(certificate: &Path, key: &Path) -> Result<OwnCertificate, E
 /// Reads a certificate and its key.
 fn own_pair(files: &CertificateFiles) -> Result<(OwnCertificate, hmac::Key), Error> {
     let (certificate, key) = (read(&files.certificate)?, read_key(&files.key)?);
-    let own = OwnCertificate::read(&Pair {
+    let mut own = OwnCertificate::read(&Pair {
         certificate: &certificate,
         key: &key,
         certificate_place: &shown(&files.certificate),
         key_place: &shown(&files.key),
     })?;
+    own.of_folder = open_folder(&files.key).map(|(folder, cause)| Flaw {
+        place: shown(&folder),
+        cause,
+        hint: CLOSE_FOLDER.to_owned(),
+        weight: Weight::Warning,
+    });
     Ok((own, reset_key(&key)))
 }
 

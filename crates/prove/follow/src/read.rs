@@ -129,7 +129,8 @@ pub fn inspect_file(
         let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
         let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
         if metadata.is_dir() {
-            return Err(Failure::new(format!("{}: is a directory", path.display())).hint(HINT));
+            let hint = format!("give the captures in it: `bartizan inspect {}/*.pcap`", path.display());
+            return Err(Failure::new(format!("{}: is a directory", path.display())).hint(hint));
         }
         let progress = progress(path, metadata.len());
         let input = Input::of(file, hashed);

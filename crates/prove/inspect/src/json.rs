@@ -370,6 +370,7 @@ fn answer(reply: &Reply) -> impl Serialize {
 fn verdict(judgement: &Judgement) -> impl Serialize {
     object!(Verdict {
         verdict: judgement.verdict().name(),
+        classical_alone: judgement.verdict() == bartizan_posture::Verdict::Vulnerable && judgement.is_by_classical(),
         because: judgement.because().to_owned(),
         sources: sources(judgement.sources()),
     })

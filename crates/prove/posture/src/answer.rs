@@ -264,7 +264,8 @@ impl Judgement {
     }
 
     /// Returns true if an exception for classical algorithms excuses it.
-    pub(crate) fn is_by_classical(&self) -> bool {
+    #[must_use]
+    pub fn is_by_classical(&self) -> bool {
         self.statement.by_classical
     }
 }

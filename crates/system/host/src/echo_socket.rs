@@ -22,16 +22,19 @@ pub struct EchoSocket {
 }
 
 impl EchoSocket {
-    /// A socket of this IP protocol. Ports count for UDP alone.
+    /// A socket of this IP protocol, at a device where one is named. Ports count for UDP alone.
     ///
     /// # Errors
     ///
     /// The error of the system call: `from` is not an address of this host, a raw socket without
     /// CAP_NET_RAW.
-    pub fn open(protocol: u8, from: SocketAddr, to: SocketAddr) -> io::Result<Self> {
+    pub fn open(protocol: u8, from: SocketAddr, to: SocketAddr, device: Option<&str>) -> io::Result<Self> {
         let is_udp = i32::from(protocol) == libc::IPPROTO_UDP;
         let kind = if is_udp { Type::DGRAM } else { Type::RAW };
         let socket = Socket::new(Domain::for_address(to), kind, Some(i32::from(protocol).into()))?;
+        if let Some(device) = device {
+            socket.bind_device(Some(device.as_bytes()))?;
+        }
         // A raw socket of IPv6 takes a port for the number of its protocol.
         let [from, to] = [from, to].map(|end| SocketAddr::new(end.ip(), if is_udp { end.port() } else { 0 }));
         socket.bind(&from.into())?;

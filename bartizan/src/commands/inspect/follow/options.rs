@@ -9,7 +9,7 @@ use super::delivery_options::DeliveryArgs;
 #[derive(clap::Args)]
 pub(in super::super) struct FollowArgs {
     /// Capture on this interface, and read no files; until Ctrl-C, and may be given more than once
-    #[arg(long, value_name = "IF", conflicts_with_all = ["files", "timing"])]
+    #[arg(short, long, value_name = "IF", conflicts_with_all = ["files", "timing"])]
     pub(in super::super) interface: Vec<String>,
 
     /// Report what becomes of each link while it does; of interfaces or of files that still grow

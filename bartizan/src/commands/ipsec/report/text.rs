@@ -127,7 +127,13 @@ impl Report {
                 ),
             };
         }
-        let _ = writeln!(text, "identities are proven {}", self.identity);
+        let is_shown = |link: &Link| {
+            let by = link.authentication.as_ref();
+            by.is_some_and(|by| by.local.is_some() && by.peer.is_some())
+        };
+        if !self.links.iter().all(is_shown) {
+            let _ = writeln!(text, "identities are proven {}", self.identity);
+        }
         text
     }
 }

@@ -107,15 +107,16 @@ fn exception(raw: &RawPolicyMap, profile: Profile) -> Result<Option<Exception>, 
             })?;
             Ok(Some(Exception {
                 reason: reason.clone(),
+                owner: raw.owner.clone(),
                 expires,
             }))
         }
         (Profile::Transition, _, _) => Err(unexcused()),
-        (_, None, None) => Ok(None),
+        (_, None, None) if raw.owner.is_none() => Ok(None),
         _ => Err(Fault::new(
             "reason",
             format!(
-                "`reason` and `expires` excuse classical handshakes, which {} does not let through",
+                "`reason`, `owner` and `expires` excuse classical handshakes, which {} does not let through",
                 profile.name()
             ),
             "remove them, or use the profile transition",

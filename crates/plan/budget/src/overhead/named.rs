@@ -81,7 +81,7 @@ pub enum NameError {
 
 fn lacking(name: &str) -> String {
     match name {
-        "" => "stands without a cipher".to_owned(),
+        "" => "needs a cipher behind a colon".to_owned(),
         name => format!("has no cipher `{name}`"),
     }
 }
@@ -420,7 +420,7 @@ mod tests {
         let refused = |name: &str| name.parse::<Protection>().unwrap_err().to_string();
         assert!(refused("ipsec").contains("none, esp, macsec, tls, gtp-u"));
         assert!(refused("esp:rot13").contains("ESP has no cipher `rot13`"));
-        assert!(refused("macsec").contains("MACsec stands without a cipher: names are those of"));
+        assert!(refused("macsec").contains("MACsec needs a cipher behind a colon: names are those of"));
         assert!(refused("esp:aes256").contains("an AEAD stands alone"));
         assert!(refused("esp:aes256gcm16-sha256").contains("an AEAD stands alone"));
         assert!(refused("esp:aes256gcm16,fast").contains("tunnel, transport, udp"));

@@ -446,6 +446,7 @@ mod tests {
     fn handshake_that_can_have_been_classical_is_an_exception() {
         let exception = Exception {
             reason: "a switch of 2019".to_owned(),
+            owner: None,
             expires: bartizan_deployment::day_of(std::time::SystemTime::UNIX_EPOCH),
         };
         let (hybrid, classical) = (NamedGroup(0x11ec), NamedGroup(0x001d));

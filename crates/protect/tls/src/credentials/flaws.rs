@@ -64,6 +64,11 @@ impl Credentials {
             )
         }));
         flaws.extend(self.of_lists(peers, now));
+        for open in self.own.iter().filter_map(|own| own.of_folder.as_ref()) {
+            if !flaws.contains(open) {
+                flaws.push(open.clone());
+            }
+        }
         // Lists that are all of authorities unknown here are reported already.
         let given = self.lists.in_effect.iter().filter(|list| list.is_given).count();
         let unknown = self.lists.unknown.iter().filter(|_| self.lists.unknown.len() < given);

@@ -10,7 +10,7 @@ use rustls::pki_types::UnixTime;
 use rustls::sign::CertifiedKey;
 
 use super::pem::{certificates, certified};
-use super::{Pair, fault};
+use super::{Flaw, Pair, fault};
 use crate::certificate::{self, Leaf, Names};
 use crate::{Error, scheme};
 
@@ -50,6 +50,8 @@ pub struct OwnCertificate {
     valid: (i64, i64),
     /// The file it came from, for messages.
     pub place: String,
+    /// Flaw of the folder of its key.
+    pub(super) of_folder: Option<Flaw>,
 }
 
 impl OwnCertificate {
@@ -83,6 +85,7 @@ impl OwnCertificate {
             valid,
             certified: Arc::new(certified),
             place: place.to_owned(),
+            of_folder: None,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Files that are loaded, and files that are refused with a sentence and a hint.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -57,6 +58,21 @@ fn the_files_of_a_node_are_loaded() {
         Duration::from_secs(2_000_000_000)
     );
     assert!(!format!("{credentials:?}").contains("PRIVATE"));
+}
+
+/// A key of mode 0600 was taken from a folder in which anybody can put another in its place.
+#[test]
+fn a_folder_of_keys_that_every_user_may_write_in_is_warned_of() {
+    let laid = laid();
+    let of_folder = || -> Vec<Weight> {
+        let flaws = Credentials::load(&laid.files).unwrap().flaws(&[], SystemTime::now());
+        let folder = laid.directory.path().to_str().unwrap();
+        let found = flaws.iter().filter(|flaw| flaw.place == folder);
+        found.map(|flaw| flaw.weight).collect()
+    };
+    assert_eq!(of_folder(), []);
+    fs::set_permissions(laid.directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(of_folder(), [Weight::Warning]);
 }
 
 #[test]

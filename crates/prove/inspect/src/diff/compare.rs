@@ -290,6 +290,16 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
     let (mut fell, mut rose, mut differences) = (false, false, Vec::new());
     let mut step = |name: &str, one: &Statement, other: &Statement, rank: fn(&str) -> u8| {
         let (was, is) = (rank(&one.says), rank(&other.says));
+        if let (Some(was), Some(is)) = (one.classical_alone, other.classical_alone)
+            && one.says == other.says
+            && was != is
+        {
+            // A broken cipher, or an end that proves nothing, needs no quantum computer.
+            fell |= was;
+            rose |= is;
+            let (was, is) = (one.because.as_ref(), other.reason());
+            differences.push(format!("{name}: {}, for another reason: {was} -> {is}", one.says));
+        }
         if one.says != other.says {
             fell |= is < was;
             // A change from vulnerable to unknown is no improvement that anyone could show; a
@@ -419,7 +429,8 @@ impl LinkRecord {
     /// Takes what another capture, or another carrier, says worse of the same link.
     pub fn worst_of(&mut self, other: Self) {
         let worse = |ours: &mut Statement, theirs: Statement, rank: fn(&str) -> u8| {
-            if rank(&theirs.says) < rank(&ours.says) {
+            let weaker = ours.says == theirs.says && theirs.classical_alone == Some(false);
+            if rank(&theirs.says) < rank(&ours.says) || weaker {
                 *ours = theirs;
             }
         };
@@ -454,6 +465,7 @@ mod tests {
             says: says.into(),
             because: "for a reason".into(),
             sources: "packet 7".into(),
+            classical_alone: None,
         }
     }
 
@@ -531,6 +543,25 @@ mod tests {
             became(&before, &link("quantum-safe", "not observable", "no")),
             Verdict::Worse
         );
+    }
+
+    #[test]
+    fn a_cipher_that_breaks_today_is_worse_than_a_classical_key_exchange_with_verdicts_as_they_were() {
+        let judged = |classical_alone| LinkRecord {
+            confidentiality: Statement {
+                classical_alone,
+                ..says("vulnerable")
+            },
+            ..link("vulnerable", "vulnerable", "no")
+        };
+        let (x25519, rc4, unsaid) = (judged(Some(true)), judged(Some(false)), judged(None));
+        assert_eq!(became(&x25519, &rc4), Verdict::Worse);
+        assert_eq!(became(&rc4, &x25519), Verdict::Better);
+        assert_eq!(became(&unsaid, &rc4), Verdict::Same);
+        // Of two captures of one date the worse counts.
+        let mut both = x25519.clone();
+        both.worst_of(rc4.clone());
+        assert_eq!(both.confidentiality, rc4.confidentiality);
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub struct Statement {
     pub(super) because: Arc<str>,
     /// Places, separated by `; `.
     pub(super) sources: Box<str>,
+    /// Of a vulnerable one: true if a classical key exchange or signature is all that is wrong;
+    /// none of an answer, and of a report that does not say.
+    pub(super) classical_alone: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +122,7 @@ struct Direction {
 #[derive(Deserialize)]
 struct Judged {
     verdict: String,
+    classical_alone: Option<bool>,
     because: String,
     sources: Vec<String>,
 }
@@ -241,7 +245,10 @@ impl Links {
             .map_or_else(|| UNNAMED.to_owned(), |interface| interface.name);
         // A link that is shown to be safe need not be looked into.
         let safe = link.confidentiality.verdict == "quantum-safe";
-        let mut judged = |judged: &Judged| self.statement(&judged.verdict, &judged.because, &judged.sources);
+        let mut judged = |judged: &Judged| Statement {
+            classical_alone: judged.classical_alone,
+            ..self.statement(&judged.verdict, &judged.because, &judged.sources)
+        };
         let record = LinkRecord {
             confidentiality: judged(&link.confidentiality),
             authenticity: judged(&link.authenticity),
@@ -257,6 +264,7 @@ impl Links {
             says: self.text(says),
             because: self.text(because),
             sources: sources.join("; ").into(),
+            classical_alone: None,
         }
     }
 

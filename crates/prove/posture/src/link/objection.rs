@@ -175,7 +175,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         .exception
         .as_ref()
         .filter(|_| excused)
-        .map(|exception| format!("allowed until {}: {}", exception.expires, exception.reason));
+        .map(|exception| format!("allowed until {}: {}", exception.expires, exception.why()));
     objections.shrink_to_fit();
     link.objections = objections;
 }

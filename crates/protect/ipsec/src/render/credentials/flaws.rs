@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode, Node, Revocation, day_of};
-use bartizan_pki::{Algorithm, Certificate, PrivateKey, RevocationList, Signed, Unknown, no_current_root, signed_by};
+use bartizan_pki::{
+    Algorithm, CLOSE_FOLDER, Certificate, PrivateKey, RevocationList, Signed, Unknown, no_current_root, open_folder,
+    signed_by,
+};
 use bartizan_registry::SignatureScheme;
 
 use super::Credentials;
@@ -101,6 +104,9 @@ impl Credentials {
             flaws.push(flaw(&files.certificate, Weight::Fatal, cause, &issue));
         }
         flaws.extend(dates(&leaf, &files.certificate, now));
+        if let Some((folder, cause)) = open_folder(&files.key) {
+            flaws.push(flaw(&folder, Weight::Warning, cause, CLOSE_FOLDER));
+        }
         let validities = self.anchors.validities();
         let no_current = no_current_root(&validities, now);
         let any_current = no_current.is_none();

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use bartizan_pki::{Authority, InitOptions, Leaf, Lifetime, Reason};
 
@@ -86,6 +87,17 @@ fn one(flaws: &[Flaw]) -> (&str, Weight, &str) {
 #[test]
 fn files_in_order_have_no_flaw() {
     assert_eq!(Place::new().flaws(), []);
+}
+
+#[test]
+fn a_folder_of_keys_that_every_user_may_write_in_is_warned_of() {
+    let place = Place::new();
+    let folder = place.directory.path();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let flaws = place.flaws();
+    let [flaw] = &flaws[..] else { panic!("{flaws:#?}") };
+    assert_eq!((flaw.file.as_path(), flaw.weight), (folder, Weight::Warning));
+    assert!(flaw.cause.contains("0777"), "{}", flaw.cause);
 }
 
 #[test]
