@@ -119,7 +119,7 @@ impl Queue {
 
     /// Completes the records in flight: accepted, except for `refused` of them.
     pub fn acknowledge(&mut self, refused: u64) {
-        each!(&mut self.0, queue => queue.acknowledge(refused))
+        each!(&mut self.0, queue => queue.acknowledge(refused));
     }
 
     /// Returns the records in flight to the front of the queue.
