@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Package: cert-chain-resolver 1.4.1, cryptography 50.0.2 (Python 3.11) with openssl 3.0.19 of Debian
-#   12, seen on 2026-11-30.
+# Package: cert-chain-resolver 1.4.1, cryptography 50.0.2 (Python 3.11) with openssl 3.0.19 of
+#   Debian 12, seen on 2026-11-30.
 # Guess: the issuer of a certificate is found in a bundle of CAs by its signature, for each kind of
 #   key that cryptography verifies. A chain is read from PEM with lines that end in CRLF, or with
 #   the text of `openssl x509 -text` or `openssl s_client -showcerts` in front of each certificate

@@ -5,8 +5,8 @@
 #   is a CurvePrivateKey of 32 octets, an Ed448 key one of 57 (RFC 8410, 7).
 # Seen: 64 and 114 octets are written, the seed with the public key behind it. openssl and
 #   crypto/x509 refuse the file, and circl refuses theirs: "wrong size for private key". circl reads
-#   its own. Public keys are the same everywhere; an ML-DSA-65 key is its seed of 32 octets, so a pair
-#   of keys for a hybrid signature goes half way.
+#   its own. Public keys are the same everywhere; an ML-DSA-65 key is its seed of 32 octets, so a
+#   pair of keys for a hybrid signature goes half way.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

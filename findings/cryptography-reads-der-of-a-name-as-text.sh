@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Package: cryptography 50.0.2 (Python 3.11) with openssl 3.0.19 of Debian 12, seen on 2026-11-30.
 # Guess: `Name.from_rfc4514_string` reads a subject as `openssl x509 -nameopt RFC2253` prints it. A
-#   value behind a number sign is the DER of the value in hexadecimal (RFC 4514, 2.4 and 3); names of
-#   attributes are read in upper and lower case (RFC 4512, 1.4); emailAddress and serialNumber, which
-#   openssl writes, are known. What `rfc4514_string` writes is read again.
+#   value behind a number sign is the DER of the value in hexadecimal (RFC 4514, 2.4 and 3); names
+#   of attributes are read in upper and lower case (RFC 4512, 1.4); emailAddress and serialNumber,
+#   which openssl writes, are known. What `rfc4514_string` writes is read again.
 # Seen: the DER becomes the text: 1.2.3.4=#0C0161 is a value of three characters, form feed among
 #   them, where it is "a", and a certificate from that name has another subject. serialNumber,
 #   emailAddress and cn in lower case end in a ValueError without a word. A control character in the

@@ -5,8 +5,8 @@
 #   has_post_quantum, finds TLS 1.3, and X25519MLKEM768 of Go.
 # Seen: its ClientHello has an empty key_share, so each server answers with a HelloRetryRequest (RFC
 #   8446, 4.2.8), which counts as "no TLS 1.3". A server with TLS 1.3 alone supports nothing, one
-#   with both versions TLS 1.2 alone, and none has post-quantum groups: no group of ML-KEM is offered,
-#   those of Kyber drafts are.
+#   with both versions TLS 1.2 alone, and none has post-quantum groups: no group of ML-KEM is
+#   offered, those of Kyber drafts are.
 set -euo pipefail
 folder=$(mktemp -d)
 server=

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Package: paramiko 5.1.0, asyncssh 2.24.1 (Python 3.11), sshpk 1.18.0, ssh2 1.17.0 (Node 20) with
 #   OpenSSH of Debian 12, seen on 2026-11-30.
-# Guess: private keys that ssh-keygen encrypts with AES-256-GCM or ChaCha20-Poly1305 (`-Z`; PROTOCOL.key
-#   allows each cipher of ssh) are read, or the error names the cipher.
-# Seen: of an Ed25519 key with AES-256-GCM paramiko ends in KeyError 'mode', of an ECDSA key it names
-#   the cipher; sshpk finds "excess bytes left after key" (the tag of the cipher) in both. With
-#   ChaCha20-Poly1305 it is "Invalid initialization vector" in ssh2, and excess bytes in sshpk.
+# Guess: private keys that ssh-keygen encrypts with AES-256-GCM or ChaCha20-Poly1305 (`-Z`;
+#   PROTOCOL.key allows each cipher of ssh) are read, or the error names the cipher.
+# Seen: of an Ed25519 key with AES-256-GCM paramiko ends in KeyError 'mode', of an ECDSA key it
+#   names the cipher; sshpk finds "excess bytes left after key" (the tag of the cipher) in both.
+#   With ChaCha20-Poly1305 it is "Invalid initialization vector" in ssh2, and excess bytes in sshpk.
 #   asyncssh reads all of them.
 set -euo pipefail
 folder=$(mktemp -d)

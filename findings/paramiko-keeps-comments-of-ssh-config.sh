@@ -4,10 +4,10 @@
 # Guess: `SSHConfig.lookup` gives the values that `ssh -G` gives for the same file: ssh_config(5)
 #   allows Include, `Match final`, a number sign behind a value since OpenSSH 8.5, and compares the
 #   hosts of Match in lower case.
-# Seen: the comment behind a value is part of it: the host is "192.0.2.1 # rack 4". Include is passed
-#   over in silence, so hosts, users and algorithms of the included files are not there. `Match final
-#   all` ends the reading of the file with ConfigParseError, and `Match host ODU1` does not match.
-#   asyncssh takes the comment for an error and leaves the two Match blocks out.
+# Seen: the comment behind a value is part of it: the host is "192.0.2.1 # rack 4". Include is
+#   passed over in silence, so hosts, users and algorithms of the included files are not there.
+#   `Match final all` ends the reading of the file with ConfigParseError, and `Match host ODU1` does
+#   not match. asyncssh takes the comment for an error and leaves the two Match blocks out.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

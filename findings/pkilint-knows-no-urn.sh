@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Package: pkilint 0.13.3, cryptography 50.0.2 (Python 3.11), seen on 2026-11-30.
-# Guess: lint_pkix_cert finds no error in the SubjectAltName of a certificate that RFC 5280 allows: a
-#   URI of any scheme (4.2.1.6, RFC 3986), the urn:uuid of an NF instance (TS 33.310, 6.1.3c), a
+# Guess: lint_pkix_cert finds no error in the SubjectAltName of a certificate that RFC 5280 allows:
+#   a URI of any scheme (4.2.1.6, RFC 3986), the urn:uuid of an NF instance (TS 33.310, 6.1.3c), a
 #   SPIFFE ID, a DNS name of one label (RFC 1034, 3.5).
 # Seen: "Invalid URI syntax" for urn, spiffe, sip, tag and mailto, and for a host of one label;
 #   "Invalid domain name syntax" for a name of one label. Each certificate of an NF or a workload

@@ -5,8 +5,8 @@
 #   attribute of an RDN, its extended key usages and key usages; `PrivKey` reads PKCS#8, which
 #   openssl genpkey writes for each kind of key.
 # Seen: of two units the last is kept, and of CN and serialNumber in one RDN the serial number: the
-#   subject has no common name. Purposes without a name begin with a dot, where those with names have
-#   none. Without a key usage there is no such attribute (AttributeError). Of RSA, Ed25519 and
+#   subject has no common name. Purposes without a name begin with a dot, where those with names
+#   have none. Without a key usage there is no such attribute (AttributeError). Of RSA, Ed25519 and
 #   P-256 in PKCS#8 the last is not read.
 set -euo pipefail
 folder=$(mktemp -d)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Package: go.step.sm/crypto 0.92.0 (Go 1.26.8) with openssl 3.0.19 of Debian 12, seen on 2026-11-30.
+# Package: go.step.sm/crypto 0.92.0 (Go 1.26.8) with openssl 3.0.19 of Debian 12, seen on
+#   2026-11-30.
 # Guess: pemutil, which step and step-ca read keys with, decrypts what `openssl pkcs8 -topk8` writes
-#   with PBES2: the pseudorandom function of PBKDF2 is in the parameters (RFC 8018, A.2), and one that
-#   is not supported is an error that names it.
+#   with PBES2: the pseudorandom function of PBKDF2 is in the parameters (RFC 8018, A.2), and one
+#   that is not supported is an error that names it.
 # Seen: HMAC with SHA-1 and SHA-256 are read. SHA-224, SHA-384 and SHA-512 end in "decryption
 #   password incorrect" with the right password: the function is not looked at, and another one is
 #   used. openssl decrypts all of them.

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Package: zmap/zlint 3.7.3 (Go 1.26.8); cryptography 50.0.2 makes the certificates (Python 3.11); seen
-#   on 2026-11-30.
+# Package: zmap/zlint 3.7.3 (Go 1.26.8); cryptography 50.0.2 makes the certificates (Python 3.11);
+#   seen on 2026-11-30.
 # Guess: a self-signed root without authority key identifier has no error: "there is one exception;
 #   where a CA distributes its public key in the form of a 'self-signed' certificate" (RFC 5280,
 #   4.2.1.1), whatever its key is.
-# Seen: with P-256 there is none. With ML-DSA-65 the lint of the key identifier is an error: the parser
-#   calls a certificate self-signed when it has verified the signature, and knows no ML-DSA. The
-#   same for Ed448. A root for post-quantum links does not pass the gate that a classical one
+# Seen: with P-256 there is none. With ML-DSA-65 the lint of the key identifier is an error: the
+#   parser calls a certificate self-signed when it has verified the signature, and knows no ML-DSA.
+#   The same for Ed448. A root for post-quantum links does not pass the gate that a classical one
 #   passes.
 set -euo pipefail
 folder=$(mktemp -d)
