@@ -182,8 +182,8 @@ pub struct Connection<T> {
     edge: u32,
     /// The last stream that a GOAWAY of ours lets the peer open.
     last: Option<u32>,
-    /// The code of a GOAWAY of the peer.
-    away: Option<Code>,
+    /// The peer has sent GOAWAY.
+    away: bool,
     faults: u32,
     /// Frames that carry nothing which the peer may still send.
     idle_frames: u32,
@@ -248,7 +248,7 @@ impl<T> Connection<T> {
                 Role::Server => 0,
             },
             last: None,
-            away: None,
+            away: false,
             faults: 0,
             idle_frames: IDLE_FRAMES_AT_MOST,
         }
@@ -349,9 +349,8 @@ impl<T> Connection<T> {
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.role == Role::Client
-            && self.away.is_none()
+            && !self.is_away()
             && self.last.is_none()
-            && self.edge <= frame::LARGEST
             && self.streams.open < self.theirs.streams as usize
     }
 
@@ -360,9 +359,11 @@ impl<T> Connection<T> {
         self.theirs.streams as usize
     }
 
-    /// The code of the peer's GOAWAY.
-    pub fn away(&self) -> Option<Code> {
-        self.away
+    /// Returns true if no further request of ours will ever be taken: the peer has said so
+    /// (GOAWAY), or the numbers of streams are used up.
+    #[must_use]
+    pub fn is_away(&self) -> bool {
+        self.away || self.edge > frame::LARGEST
     }
 
     /// Begins to end the connection: a server lets what is under way come in first (section 6.8).

@@ -12,6 +12,7 @@ use bartizan_tls::Endpoint;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::answers::failure::Failure;
 use crate::answers::failure_log::FailureLog;
 use crate::dialling::refusing::Refusing;
 use crate::dialling::session::Sessions;
@@ -86,6 +87,14 @@ impl Shared {
     /// A listener accepts nothing any more: this sidecar is not ready.
     pub(crate) fn listener_failed(&self, name: &str) {
         let _ = self.failed_listener.set(name.to_owned());
+    }
+
+    /// A connection, of what is named, is not taken: the listener, or where its socket was to go,
+    /// has no room for it.
+    pub(crate) fn cannot_take(&self, what: &str, error: &io::Error) {
+        self.metrics.limit_reached("accept");
+        let failure = Failure::untaken(self.node.as_str(), what, error);
+        self.failure_log.log("connections are not taken", &failure);
     }
 
     pub(crate) fn set_patience(&self, patience: Patience) {

@@ -40,8 +40,8 @@ use crate::metrics::Metrics;
 use crate::paths;
 use crate::paths::sctp::{Accounts, AllSeats, Takers};
 use crate::routing::peers::Upstreams;
-use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
+use crate::runtime::{files, pages};
 use crate::shared::{Before, Carriers, Current, Patience, Shared};
 use crate::traces::Tracer;
 use crate::worker::listeners::{Listeners, of_peers, serve_associations};
@@ -149,6 +149,7 @@ impl Sidecar {
         sockets: &mut Sockets,
         notify: &Notify,
     ) -> Result<Bound, Error> {
+        files::raise();
         let node = find(deployment, node)?;
         let name = node.name.as_str();
         let no_sidecar = || Error::no_sidecar(node);

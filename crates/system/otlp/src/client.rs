@@ -57,6 +57,8 @@ pub struct Client {
     plaintext: Plaintext,
     roots: Option<PathBuf>,
     kept: Option<SendRequest<Full<Bytes>>>,
+    /// Those of the last lookup: a confined process cannot read a replaced `/etc/hosts`.
+    addresses: Vec<SocketAddr>,
 }
 
 impl Client {
@@ -79,6 +81,7 @@ impl Client {
             plaintext,
             roots,
             kept: None,
+            addresses: Vec::new(),
         })
     }
 
@@ -89,6 +92,7 @@ impl Client {
             plaintext: self.plaintext,
             roots: self.roots.clone(),
             kept: None,
+            addresses: self.addresses.clone(),
         }
     }
 
@@ -137,7 +141,7 @@ impl Client {
         Ok((head.status, pause(&head.headers, OffsetDateTime::now_utc()), body))
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn connect(&mut self) -> Result<SendRequest<Full<Bytes>>, String> {
         let stream = self.reach().await?;
         let Some(roots) = &self.roots else {
             return opened(stream).await;
@@ -149,10 +153,15 @@ impl Client {
         opened(stream.map_err(|error| error.to_string())?).await
     }
 
-    async fn reach(&self) -> Result<TcpStream, String> {
+    async fn reach(&mut self) -> Result<TcpStream, String> {
         let found = lookup_host((self.target.host.as_str(), self.target.port)).await;
+        match found {
+            Ok(found) => self.addresses = found.collect(),
+            Err(error) if self.addresses.is_empty() => return Err(error.to_string()),
+            Err(_) => {}
+        }
         let (mut admitted, mut last) = (Vec::new(), "its name leads to no address".to_owned());
-        for address in found.map_err(|error| error.to_string())? {
+        for &address in &self.addresses {
             if self.target.admits(address, self.plaintext) {
                 admitted.push(address);
             } else {
@@ -248,6 +257,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A confined sidecar delivered nothing more once `/etc/hosts` was replaced.
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_name_that_is_not_found_any_more_keeps_its_addresses() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let purpose = Purpose {
+            option: "--x",
+            reads: "x",
+        };
+        let target = "http://localhost:4318".parse().unwrap();
+        let mut client = Client::new(&target, purpose, Plaintext::OnThisHost, None).unwrap();
+        // No resolver looks up a name of this form.
+        client.target.host = "a..b".to_owned();
+        assert!(client.reach().await.is_err());
+        client.addresses.push(listener.local_addr().unwrap());
+        client.reach().await.unwrap();
     }
 
     #[tokio::test(flavor = "current_thread")]

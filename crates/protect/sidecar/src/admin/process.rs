@@ -33,9 +33,9 @@ bartizan_registry::made! {
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split_ascii_whitespace().skip(11);
-    let user: u32 = fields.next()?.parse().ok()?;
-    let system: u32 = fields.next()?.parse().ok()?;
-    Some((f64::from(user) + f64::from(system)) / TICKS_PER_SECOND)
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some((user as f64 + system as f64) / TICKS_PER_SECOND)
 }
 
 /// `VmRSS` of `/proc/self/status`, which is in units of 1024 bytes whatever the page size.
@@ -98,6 +98,9 @@ mod tests {
     fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
         let stat = "7 (a) b) ) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 9 1 1";
         assert_eq!(cpu_seconds(stat), Some(2.0));
+        // Sixteen processors in a month: there was no value any more.
+        let month = stat.replace(" 150 ", " 4294967350 ");
+        assert_eq!(cpu_seconds(&month), Some(42_949_674.0));
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! Why a request or a connection could not be served.
 
+use std::io;
+
 use bartizan_tls::{Reason, Refused};
 
 bartizan_registry::made! {
@@ -37,7 +39,7 @@ pub(crate) enum Why {
     Connect,
     /// The request cannot be written in the version of HTTP that its producer speaks.
     Unwritable,
-    /// A peer has as many connections as it may.
+    /// A peer, or the process, has as many connections as it may.
     TooMany(&'static str),
     /// An SCTP association ended before its functions ended it.
     Association(&'static str),
@@ -85,6 +87,12 @@ impl Failure {
         let detail = "the head of the request cannot be written as HTTP/1.1, which the producer speaks";
         let hint = "method, path or host of the request are malformed: see the log of the consumer";
         Self::new(peer, Why::Unwritable, detail, hint)
+    }
+
+    /// A connection that `node` cannot take, mostly for want of file descriptors.
+    pub(crate) fn untaken(node: &str, what: &str, error: &io::Error) -> Self {
+        let hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)";
+        Self::new(node, Why::TooMany("accept"), format!("{what}: {error}"), hint)
     }
 
     /// A handshake with `peer` that was refused.

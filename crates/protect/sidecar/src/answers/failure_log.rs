@@ -82,6 +82,18 @@ mod tests {
         assert_eq!(failure_log.due(&failure("a"), now + EVERY), Some(1));
     }
 
+    /// Every listener of every thread logged it twenty times a second.
+    #[test]
+    fn the_want_of_descriptors_is_one_failure_whatever_cannot_be_taken() {
+        let (failure_log, now) = (FailureLog::default(), Instant::now());
+        let untaken = |what| Failure::untaken("nrf", what, &std::io::Error::from_raw_os_error(libc::EMFILE));
+        assert_eq!(failure_log.due(&untaken("inbound 10.0.0.2:7443"), now), Some(0));
+        for _ in 0..200 {
+            assert_eq!(failure_log.due(&untaken("outbound 127.0.0.1:8000"), now), None);
+        }
+        assert_eq!(failure_log.due(&untaken("a connection"), now + EVERY), Some(200));
+    }
+
     #[test]
     fn clients_of_many_addresses_fill_no_log_and_make_no_peer_forgotten() {
         let failure_log = FailureLog::default();

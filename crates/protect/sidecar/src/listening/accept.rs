@@ -107,11 +107,7 @@ pub(crate) async fn accept_all(
             Ok(accepted) => accepted,
             Err(error) if is_of_one_connection(&error) => continue,
             Err(error) => {
-                shared.metrics.limit_reached("accept");
-                tracing::warn!(
-                    listener = %listener_name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-                    "cannot accept connections"
-                );
+                shared.cannot_take(&listener_name, &error);
                 sleep(BREATH).await;
                 continue;
             }

@@ -50,11 +50,7 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
         let (socket, from) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                shared.metrics.limit_reached("accept");
-                tracing::warn!(
-                    listener = %name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-                    "cannot accept associations"
-                );
+                shared.cannot_take(&name, &error);
                 sleep(BREATH).await;
                 continue;
             }

@@ -14,6 +14,9 @@ use crate::listening::admission::{Admission, Slot};
 use crate::shared::Shared;
 use crate::worker::spread::OfListener;
 
+/// A connection that cannot be taken, in words.
+const OF_FUNCTION: &str = "a connection of the network function";
+
 /// A worker's source of the connections of an outbound listener.
 #[derive(Debug)]
 pub(crate) enum Arriving {
@@ -49,12 +52,12 @@ impl Arriving {
     {
         match self {
             Self::Accepted(listener, hand_out) => {
-                let metrics = shared.metrics.clone();
+                let of_sidecar = Arc::clone(&shared);
                 let admission = Admission::of_this_host(shared.limits.connections);
                 let take = move |accepted| match hand_out.keep(accepted) {
                     Ok(Some(own)) => own.serve(&serve),
                     Ok(None) => {}
-                    Err(error) => cannot_watch(&metrics, &error),
+                    Err(error) => of_sidecar.cannot_take(OF_FUNCTION, &error),
                 };
                 spawn_local(accept_all(shared, listener, listener_name, admission, take));
             }
@@ -63,7 +66,7 @@ impl Arriving {
                     while let Some(accepted) = handed.recv().await {
                         match accepted.attach() {
                             Ok(accepted) => accepted.serve(&serve),
-                            Err(error) => cannot_watch(&shared.metrics, &error),
+                            Err(error) => shared.cannot_take(OF_FUNCTION, &error),
                         }
                     }
                 });
@@ -84,12 +87,4 @@ impl HandOut {
         let _ = other.send(accepted.detach()?);
         Ok(None)
     }
-}
-
-fn cannot_watch(metrics: &crate::metrics::Metrics, error: &std::io::Error) {
-    metrics.limit_reached("accept");
-    tracing::warn!(
-        %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-        "a connection is closed: its socket cannot be watched"
-    );
 }

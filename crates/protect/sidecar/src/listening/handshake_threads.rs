@@ -192,13 +192,7 @@ impl Answering {
         }
         match channel.detach() {
             Ok(channel) => self.authenticated.send(Authenticated { channel, guard, slot }),
-            Err(error) => {
-                self.shared.metrics.limit_reached("accept");
-                tracing::warn!(
-                    %peer, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-                    "an authenticated connection is closed"
-                );
-            }
+            Err(error) => self.shared.cannot_take("an authenticated connection", &error),
         }
     }
 

@@ -82,8 +82,7 @@ pub(crate) async fn serve_all(
         let channel = match channel.attach() {
             Ok(channel) => channel,
             Err(error) => {
-                worker.shared.metrics.limit_reached("accept");
-                tracing::warn!(%error, "an authenticated connection is closed: its socket cannot be watched");
+                worker.shared.cannot_take("an authenticated connection", &error);
                 continue;
             }
         };
@@ -129,10 +128,7 @@ fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, channel: Channel
                 None,
             )));
         }
-        Err(error) => {
-            shared.metrics.limit_reached("accept");
-            tracing::warn!(%error, "an authenticated connection is closed: its socket cannot be watched");
-        }
+        Err(error) => shared.cannot_take("an authenticated connection", &error),
     }
 }
 

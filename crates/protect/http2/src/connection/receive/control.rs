@@ -138,12 +138,12 @@ impl<T> Connection<T> {
         if header.stream != 0 {
             return Err(Fault::protocol("GOAWAY on a stream"));
         }
-        let Some((last, code)) = payload.split_at_checked(4).filter(|_| payload.len() >= 8) else {
+        if payload.len() < 8 {
             return Err(Fault::size("GOAWAY shorter than 8"));
-        };
-        self.away = Some(Code(frame::number(code)));
+        }
+        self.away = true;
         if self.role == Role::Client {
-            for id in self.streams.above(frame::number(last) & frame::LARGEST) {
+            for id in self.streams.above(frame::number(payload) & frame::LARGEST) {
                 if let Some(stream) = self.streams.remove(id, Past::Ended) {
                     events.push(Event::Unprocessed { kept: stream.kept });
                 }

@@ -12,7 +12,7 @@ fn streams_beyond_the_bound_are_refused_and_goaway_names_the_last() {
     ends.talk(usize::MAX);
     ends.server.drain();
     ends.talk(usize::MAX);
-    assert!(ends.client.away().is_some() && !ends.client.has_room());
+    assert!(ends.client.is_away() && !ends.client.has_room());
     assert!(!ends.server.is_drained());
     for number in 0..BOUNDS.streams {
         assert_eq!(ends.server.send_head(2 * number + 1, &response(), true), Ok(()));
@@ -147,4 +147,40 @@ fn a_response_to_head_has_no_content_whatever_is_sent() {
         assert_eq!((client.heads.len(), client.body.len(), client.ended), (2, 0, true));
         assert!(ends.client.is_idle() && ends.server.is_idle());
     }
+}
+
+/// Such a connection stayed in its pool for ever, as one of those that there may be.
+#[test]
+fn a_connection_whose_stream_numbers_are_used_up_is_to_be_replaced_and_ends_well() {
+    let mut ends = Ends::new();
+    ends.client.edge = frame::LARGEST;
+    assert!(ends.client.has_room() && !ends.client.is_away());
+    let id = ends.client.open(&request(), true, 1, 1).unwrap();
+    assert!(!ends.client.has_room() && ends.client.is_away());
+    ends.talk(usize::MAX);
+    assert_eq!(ends.server.send_head(id, &response(), true), Ok(()));
+    ends.talk(usize::MAX);
+    assert!(ends.client.is_idle() && ends.server.is_idle());
+}
+
+/// Each such body counted as a fault of the peer, of which a connection bears 1024.
+#[test]
+fn a_body_that_comes_long_after_its_stream_was_reset_is_no_fault_of_the_peer() {
+    let mut ends = Ends::new();
+    let late = ends.client.open(&request(), true, 1, 1).unwrap();
+    ends.talk(usize::MAX);
+    ends.client.reset(late, Code::CANCEL);
+    for _ in 0..300 {
+        let id = ends.client.open(&request(), true, 1, 1).unwrap();
+        ends.talk(usize::MAX);
+        ends.server.send_head(id, &response(), true).unwrap();
+        ends.talk(usize::MAX);
+    }
+    let mut body = Vec::new();
+    frame::put_header(&mut body, 5, frame::DATA, 0, late);
+    body.extend(b"tardy");
+    for _ in 0..2000 {
+        assert!(ends.client.receive(&body, ALL, &mut Vec::new()).is_ok());
+    }
+    assert!(ends.client.output().is_empty());
 }

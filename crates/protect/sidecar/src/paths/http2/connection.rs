@@ -161,7 +161,7 @@ impl<T> Connection<T> {
     pub(super) fn is_away(&self) -> bool {
         match self {
             Self::Http1(one) => one.is_leaving(),
-            Self::Http2(one) => one.away().is_some(),
+            Self::Http2(one) => one.is_away(),
         }
     }
 
