@@ -471,6 +471,20 @@ fn the_links_that_an_entry_for_several_nodes_makes_are_listed_and_a_mistake_has_
     assert!(said.err.starts_with(&expected), "{}", said.err);
 }
 
+/// What the AMF sends went to the NRF's own address, and the link was said to be in order.
+#[test]
+fn a_link_whose_ends_call_neither_other_is_found() {
+    let outbound = "\n      outbound: [{ listen: 127.0.0.1:8001, to: nrf }]";
+    assert!(NETWORK.contains(outbound));
+    let place = Place::new(&NETWORK.replace(outbound, ""));
+    let found = "SBI amf -- nrf: no outbound listener at either end leads to SBI of the other: what calls goes past it";
+    assert_eq!(place.findings(""), [found]);
+    place.write(&NETWORK.replace("to: nrf }", "transparent: true }"));
+    assert_eq!(place.findings(""), [""; 0]);
+    place.write(NETWORK);
+    assert_eq!(place.findings(""), [""; 0]);
+}
+
 #[test]
 fn a_file_that_protects_nothing_is_a_finding() {
     let place = Place::new("{\"nodes\":{}}");

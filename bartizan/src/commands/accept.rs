@@ -3,6 +3,8 @@
 //! An accepted finding stays in every report, and no verdict changes by it: the exit code alone
 //! leaves it out. An entry that has ended or accepts nothing is a finding itself.
 
+mod matching;
+
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Read as _;
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use time::Date;
 use time::macros::format_description;
 
+use self::matching::{begins_with, is_link};
 use super::severity::Severity;
 use crate::Failure;
 
@@ -151,7 +154,7 @@ impl Accepted {
         let today = self.today?;
         let mut entries = self.entries.borrow_mut();
         let begins =
-            |entry: &&mut Entry| entry.expires >= today && lines.iter().any(|line| line.starts_with(&entry.finding));
+            |entry: &&mut Entry| entry.expires >= today && lines.iter().any(|line| begins_with(line, &entry.finding));
         let mut entries: Vec<_> = entries.iter_mut().filter(begins).collect();
         // The longest text first: a shorter one takes nothing that another names as a whole.
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.finding.len()));
@@ -216,24 +219,6 @@ fn take(entries: &mut [&mut Entry], count: u64) -> Option<Acceptance> {
         reason: first.reason.clone(),
         expires: first.expires.to_string(),
     })
-}
-
-/// Returns true if a person who writes this means the link of this name: its interface, its ends in
-/// either order, or both.
-fn is_link(name: &str, written: &str) -> bool {
-    let (interface, ends) = match name.split_once(" -- ") {
-        Some((first, other)) => match first.rsplit_once(' ') {
-            Some((interface, one)) => (Some(interface), [one, other]),
-            None => (None, [first, other]),
-        },
-        None => return name == written,
-    };
-    let [one, other] = ends;
-    let ends = [format!("{one} -- {other}"), format!("{other} -- {one}")];
-    let is_ends = |written: &str| ends.iter().any(|ends| ends == written);
-    let behind = interface.and_then(|interface| written.strip_prefix(interface));
-    let by_interface = behind.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(' ').is_some_and(is_ends));
-    is_ends(written) || by_interface
 }
 
 /// Links of a finding.
@@ -302,6 +287,29 @@ mod tests {
                 ("accepted.yaml, entry 2", "accepts up to 3, and there are more"),
             ]
         );
+    }
+
+    #[test]
+    fn an_entry_ends_where_a_name_or_a_number_does() {
+        let entry = |text: &str| {
+            let file = format!("accepted: [{{ finding: '{text}', reason: lab, expires: 2027-06-30 }}]");
+            parse(&file, "2027-06-30").unwrap()
+        };
+        let takes = |text: &str, line: &str| entry(text).takes(&[line], 1, &Links::default()).is_some();
+        let line = "SBI amf -- nrf2: is protected by nothing for another 33 days";
+        for text in ["SBI amf -- nrf2", "SBI amf -- ", "SBI amf -- nrf2: is protected", line] {
+            assert!(takes(text, line), "{text}");
+        }
+        for text in [
+            "SBI amf -- nrf",
+            "SBI am",
+            "SBI amf -- nrf2: is protected by nothing for another 3",
+        ] {
+            assert!(!takes(text, line), "{text}");
+        }
+        assert!(!takes("E2 cu -- ric", "E2 cu -- ric-b: is classical"));
+        assert!(!takes("E2 cu -- ric", "E2 cu -- ric.b: is classical"));
+        assert!(takes("ca.pem: is old", "ca.pem: is old. Renew it"));
     }
 
     #[test]

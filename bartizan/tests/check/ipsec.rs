@@ -188,6 +188,21 @@ fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
             "{}",
             "its exception ended with 2020-12-31: classical handshakes are refused since (old CU)",
         ),
+        (
+            "hybrid",
+            "{ selectors: [{ protocol: sctp, port: 36421, at: cu }] }",
+            "its `selectors` leave out sctp/36421 at ric: these packets leave as they are",
+        ),
+        (
+            "hybrid",
+            "{ replay-window: 0, esn: false }",
+            "has no replay protection: a packet that is recorded can be sent again",
+        ),
+        (
+            "{ ipsec: { breach: report } }",
+            "{}",
+            "leaves an SA that breaks the policy: it is reported alone",
+        ),
     ] {
         assert_eq!(
             e2(policy, link).findings(""),

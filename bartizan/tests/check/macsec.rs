@@ -29,6 +29,27 @@ interfaces:
     assert!(found(0o600, "ckn = 0a0b\n").contains("fh.cak: it has no `cak = ...`"));
 }
 
+/// PDCP is above the fronthaul and F1-U; of N3 an attacker read everything, and nothing was found.
+#[test]
+fn a_link_that_nothing_encrypts_is_found() {
+    let found = |kind: &str, keys: &str| {
+        Place::new(&format!(
+            "trust: {{ roots: ca.pem }}\nnodes:\n  \
+             a: {{ function: UPF, address: 10.0.0.1, certificate: a.pem, key: a.key }}\n  \
+             b: {{ function: gNB, address: 10.0.0.2, certificate: b.pem, key: b.key }}\ninterfaces:\n  \
+             - {{ kind: {kind}, between: [a, b], with: macsec, macsec: \
+             {{ port: {{ a: eth1, b: eth1 }}, confidentiality: integrity{keys} }} }}\n"
+        ))
+        .findings("")
+    };
+    let open = "is not encrypted by MACsec nor above it: an attacker on the path reads it";
+    assert_eq!(found("N3", ""), [format!("N3 a -- b: {open}")]);
+    let cak = ", keying: mka, cipher: gcm-aes-128, cak: { a: a.cak, b: b.cak }";
+    assert!(found("N3", cak).contains(&format!("N3 a -- b: {open}")));
+    assert_eq!(found("FH", ""), [""; 0]);
+    assert_eq!(found("F1-U", ""), [""; 0]);
+}
+
 /// Files of a node with MACsec links alone were held against no policy, and wpa_supplicant's end of
 /// EAP-TLS passed under one that it cannot keep.
 #[test]

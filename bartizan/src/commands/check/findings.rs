@@ -2,7 +2,10 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, Profile, Protection, meant_function};
+use bartizan_deployment::{
+    Confidentiality, Deployment, Exception, Interface, InterfaceKind, Node, PostQuantum, Profile, Protection,
+    meant_function,
+};
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
@@ -10,6 +13,7 @@ use super::decrypted;
 use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
+use super::notes::leads_to;
 use super::scope::Scope;
 use crate::commands::accept::Acceptance;
 use crate::commands::severity::Severity;
@@ -105,7 +109,7 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
             .and_then(|node| decrypted::not_redirected(deployment, node, now)),
     );
     findings.extend(scope.nodes().filter_map(mistyped_function));
-    findings.extend(interfaces_nobody_listens_for(scope));
+    findings.extend(unconnected(scope));
     findings.extend(scope.nodes().filter_map(|node| listening_for_nobody(deployment, node)));
     findings
 }
@@ -131,8 +135,9 @@ fn mistyped_function(node: &Node) -> Option<Finding> {
     )
 }
 
-/// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
-fn interfaces_nobody_listens_for(scope: Scope<'_>) -> impl Iterator<Item = Finding> {
+/// Interfaces between two nodes of which neither has a listener for them, or neither calls the
+/// other: nothing is connected.
+fn unconnected(scope: Scope<'_>) -> impl Iterator<Item = Finding> {
     let deployment = scope.deployment;
     let with_sidecar = scope
         .interfaces()
@@ -149,15 +154,28 @@ fn interfaces_nobody_listens_for(scope: Scope<'_>) -> impl Iterator<Item = Findi
         if !(has_either(one) && has_either(other) && (has_sidecar(one) || has_sidecar(other))) {
             return None;
         }
+        let kind = interface.kind.name();
         let mut listeners = one.inbound().iter().chain(other.inbound());
-        if listeners.any(|inbound| inbound.interface == interface.kind) {
+        if !listeners.any(|inbound| inbound.interface == interface.kind) {
+            let finding = format!("no inbound listener at either end belongs to {kind}: nothing can be connected");
+            let hint = format!("add one with `interface: {kind}` to the node that is called");
+            return Some(Finding::new(named(interface), finding, hint));
+        }
+        if calls(one, other, interface.kind) || calls(other, one, interface.kind) {
             return None;
         }
-        let kind = interface.kind.name();
-        let finding = format!("no inbound listener at either end belongs to {kind}: nothing can be connected");
-        let hint = format!("add one with `interface: {kind}` to the node that is called");
+        let finding =
+            format!("no outbound listener at either end leads to {kind} of the other: what calls goes past it");
+        let hint = "add one to the node that calls: sidecar: { outbound: [{ listen: 127.0.0.1:8001, to: NODE }] }";
         Some(Finding::new(named(interface), finding, hint))
     })
+}
+
+/// Returns true if the file has a way by which `one` calls `other` over this interface.
+fn calls(one: &Node, other: &Node, kind: InterfaceKind) -> bool {
+    let mut outbound = one.sidecar.iter().flat_map(|sidecar| &sidecar.outbound);
+    let is_called = other.inbound().iter().any(|inbound| inbound.interface == kind);
+    is_called && (one.tls.is_some() || outbound.any(|outbound| leads_to(outbound, other, kind)))
 }
 
 /// A listener that no interface leads to.
@@ -176,20 +194,7 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
         Protection::Nothing => vec![of_nothing(interface, now).with(Severity::Critical)],
-        Protection::Macsec if interface.macsec.is_none() => vec![
-            find(
-                "is left to MACsec, and the file names no ports: nothing sets it up".into(),
-                "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
-            )
-            .with(Severity::Medium),
-        ],
-        Protection::Macsec if interface.macsec.as_ref().is_some_and(|link| !link.has_exchange()) => vec![find(
-            "is keyed by MKA under a CAK of a file: no exchange shows where it comes from, and the policy judges none"
-                .into(),
-            "write `keying: direct`, or `keying: mka` without `cak`, where both ends run Bartizan",
-        )
-        .with(Severity::Medium)],
-        Protection::Macsec => of_policy(interface, now),
+        Protection::Macsec => of_macsec(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_deref();
             let engines = Engines::of(deployment, interface);
@@ -211,6 +216,30 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
             findings
         }
     }
+}
+
+fn of_macsec(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+    let find = |finding: &str, hint: &str| Finding::new(named(interface), finding, hint);
+    let Some(link) = &interface.macsec else {
+        let finding = "is left to MACsec, and the file names no ports: nothing sets it up";
+        let hint = "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it";
+        return vec![find(finding, hint).with(Severity::Medium)];
+    };
+    let mut findings = match link.has_exchange() {
+        true => of_policy(interface, now),
+        false => vec![
+            find(
+                "is keyed by MKA under a CAK of a file: no exchange shows where it comes from, and the policy judges none",
+                "write `keying: direct`, or `keying: mka` without `cak`, where both ends run Bartizan",
+            )
+            .with(Severity::Medium),
+        ],
+    };
+    if link.confidentiality == Confidentiality::Integrity && !interface.kind.is_ciphered_above() {
+        let finding = "is not encrypted by MACsec nor above it: an attacker on the path reads it";
+        findings.push(find(finding, "write `confidentiality: encrypt`").with(Severity::Critical));
+    }
+    findings
 }
 
 /// Left unprotected by choice, and until when: the policy's exception says it.

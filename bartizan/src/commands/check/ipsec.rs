@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Deployment, IkeAuthentication, IkeEngine, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, NodeName, Profile,
-    day_of,
+    Breach, Deployment, IkeAuthentication, IkeEngine, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, NodeName,
+    Profile, day_of,
 };
 use bartizan_registry::{Safety, signature};
 
@@ -67,6 +67,37 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines
     let ipsec = policy.in_effect(day_of(now)).ipsec;
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     let mut findings = Vec::new();
+    if !link.unprotected.is_empty() {
+        let open: Vec<_> = link.unprotected.iter().map(ToString::to_string).collect();
+        findings.push(
+            find(
+                format!(
+                    "its `selectors` leave out {}: these packets leave as they are",
+                    open.join(", ")
+                ),
+                "add the interface's own traffic, or remove `selectors`: it is then protected",
+            )
+            .with(Severity::Critical),
+        );
+    }
+    if link.replay_window == 0 && engines == Engines::WithStrongswan {
+        findings.push(
+            find(
+                "has no replay protection: a packet that is recorded can be sent again".into(),
+                "remove `replay-window: 0`: TS 33.210 asks for the protection",
+            )
+            .with(Severity::Medium),
+        );
+    }
+    if ipsec.breach == Breach::Report {
+        findings.push(
+            find(
+                "leaves an SA that breaks the policy: it is reported alone".into(),
+                "remove `breach: report`: such an SA is then taken down",
+            )
+            .with(Severity::Medium),
+        );
+    }
     if !ipsec.key_exchanges.iter().any(KeyExchange::is_quantum_safe) {
         findings.push(find(
             "is classical: what is recorded today is read by a quantum computer later".into(),

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, InterfaceKind, Node, Path, Route};
+use bartizan_deployment::{Deployment, InterfaceKind, Node, Outbound, Path, Route};
 
 use super::findings::Finding;
 use super::ipsec::{self, Engines};
@@ -46,18 +46,21 @@ pub(super) fn of(scope: Scope<'_>, now: SystemTime) -> Vec<Finding> {
     notes
 }
 
+/// Returns true if an outbound listener leads to a peer over an interface.
+pub(super) fn leads_to(outbound: &Outbound, peer: &Node, kind: InterfaceKind) -> bool {
+    let is_to = !matches!(&outbound.route, Route::To(to) if *to != peer.name);
+    is_to && outbound.interface.is_none_or(|own| own == kind)
+}
+
 /// A listener that copies requests to a peer with TLS of its own, which read `http` then.
 fn http_as_it_is(deployment: &Deployment, node: &Node, index: usize) -> Option<Finding> {
     let outbound = node.sidecar.as_ref()?.outbound.get(index)?;
-    let led_to = |peer: &Node, kind: InterfaceKind| match &outbound.route {
-        Route::To(to) => *to == peer.name && outbound.interface.is_none_or(|own| own == kind),
-        _ => outbound.interface.is_none_or(|own| own == kind),
-    };
     // O1 is NETCONF, over TLS without HTTP (RFC 7589).
     let is_http = |kind| kind != InterfaceKind::O1;
     let mut peers = deployment.sidecar_peers(node.name.as_str());
-    let (peer, interface) = peers
-        .find(|(peer, interface)| peer.tls.is_some() && is_http(interface.kind) && led_to(peer, interface.kind))?;
+    let (peer, interface) = peers.find(|(peer, interface)| {
+        peer.tls.is_some() && is_http(interface.kind) && leads_to(outbound, peer, interface.kind)
+    })?;
     let (peer, kind) = (&peer.name, interface.kind.name());
     Some(Finding::new(
         format!("nodes.{}.sidecar.outbound[{index}].path", node.name),

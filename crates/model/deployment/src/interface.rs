@@ -149,6 +149,13 @@ impl InterfaceKind {
         }
     }
 
+    /// Returns true if PDCP between the UE and the core's side of the interface may encrypt what it
+    /// carries (TS 38.323).
+    #[must_use]
+    pub const fn is_ciphered_above(self) -> bool {
+        matches!(self, Self::OpenFronthaul | Self::F1U)
+    }
+
     /// Returns true if the interface runs over SCTP, so that a gateway can carry it.
     #[must_use]
     pub const fn over_sctp(self) -> bool {

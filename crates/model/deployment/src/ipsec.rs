@@ -77,6 +77,8 @@ pub struct IpsecLink {
     pub initiator: NodeName,
     /// Traffic selectors. Never empty.
     pub selectors: Vec<Selector>,
+    /// Traffic of the interface by its standard that no selector is for: it leaves as it is.
+    pub unprotected: Vec<Selector>,
     /// Extended sequence numbers of 64 bits (RFC 4304).
     pub extended_sequence_numbers: bool,
     /// Packets that may overtake each other before the latest counts as replayed.
@@ -243,7 +245,8 @@ impl IpsecLink {
         let copy_dscp = CopyDscp::read("copy-dscp", raw.copy_dscp.as_deref(), CopyDscp::Out)?;
         let ends = end::both(raw, mode, between, nodes)?;
         let initiator = end::initiator(raw, between, &ends)?;
-        let functions = nodes.map(|node| node.function.as_str());
+        let standard = selector::of_standard(kind, between, nodes.map(|node| node.function.as_str()));
+        let selectors = selector::parse(raw.selectors.as_deref(), standard.clone(), between)?;
         let extended_sequence_numbers = raw.esn.unwrap_or(true);
         let replay_window = number("replay-window", raw.replay_window, 32, 0, MOST_REPLAY_WINDOW)?;
         // Linux installs no such SA (`verify_replay`): the receiver finds the upper 32 bits by its window.
@@ -256,7 +259,11 @@ impl IpsecLink {
             mode,
             ends,
             initiator,
-            selectors: selector::parse(raw.selectors.as_deref(), kind, between, functions)?,
+            unprotected: {
+                let is_open = |one: &Selector| !selectors.iter().any(|selector| selector.protects(one));
+                standard.into_iter().filter(is_open).collect()
+            },
+            selectors,
             extended_sequence_numbers,
             replay_window,
             ike_dscp: number("ike-dscp", raw.ike_dscp, 0, 0, 63)?,

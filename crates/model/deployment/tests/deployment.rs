@@ -429,6 +429,37 @@ fn what_a_link_protects_by_itself_is_what_its_standard_runs() {
 }
 
 #[test]
+fn traffic_of_the_standard_that_no_selector_of_the_file_is_for_is_known() {
+    let (n2, xn, sbi) = (["AMF", "gNB"], ["gNB", "gNB"], ["AMF", "NRF"]);
+    for (kind, functions, selectors, expected) in [
+        ("N2", n2, "{ protocol: tcp, port: 80 }", "sctp/38412 at a"),
+        ("N2", n2, "{ protocol: sctp, port: 38412, at: b }", "sctp/38412 at a"),
+        ("N2", n2, "{ protocol: sctp, port: 38412 }", ""),
+        // Where the function listens at another port.
+        ("N2", n2, "{ protocol: sctp, port: 38413, at: a }", ""),
+        ("N2", n2, "{ protocol: any }", ""),
+        (
+            "N3",
+            ["UPF", "gNB"],
+            "{ protocol: udp, port: 2152, at: a }",
+            "udp/2152 at either end",
+        ),
+        ("N3", ["UPF", "gNB"], "{ protocol: udp }", ""),
+        (
+            "Xn",
+            xn,
+            "{ protocol: sctp, port: 38422, at: a }",
+            "udp/2152 at either end",
+        ),
+        ("SBI", sbi, "{ protocol: tcp, port: 8000, at: b }", ""),
+    ] {
+        let open = link(kind, functions, &format!("selectors: [{selectors}]")).unprotected;
+        let texts: Vec<_> = open.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.join(" "), expected, "{kind} {selectors}");
+    }
+}
+
+#[test]
 fn an_sa_without_extended_sequence_numbers_is_rekeyed_before_they_end() {
     let packets = |settings| link("E2", ["CU", "RIC"], settings).lifetimes.child_packets;
     assert_eq!(packets(""), None);

@@ -84,7 +84,7 @@ pub(crate) fn pod(pod: Pod<'_>, settings: &Settings) -> Findings {
         .collect();
     if !probed.is_empty() {
         found.warnings.push(format!(
-            "the kubelet's httpGet, tcpSocket and grpc probes of the function's own port are refused, as all from the network; use exec there: {}",
+            "the kubelet's httpGet, tcpSocket and grpc probes and lifecycle hooks of the function's own port are refused, as all from the network; use exec there: {}",
             probed.join(", ")
         ));
     }
@@ -222,11 +222,17 @@ fn capability(name: &str) -> String {
 
 fn is_probed_over_network(one: &Container<'_>) -> bool {
     let handlers = ["httpGet", "tcpSocket", "grpc"];
-    let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
+    let probes: [&[&str]; 5] = [
+        &["startupProbe"],
+        &["readinessProbe"],
+        &["livenessProbe"],
+        &["lifecycle", "postStart"],
+        &["lifecycle", "preStop"],
+    ];
     probes.iter().any(|probe| {
         handlers
             .iter()
-            .any(|handler| !at(one.value, &[probe, handler]).is_null())
+            .any(|handler| !at(at(one.value, probe), &[handler]).is_null())
     })
 }
 

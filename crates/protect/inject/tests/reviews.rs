@@ -505,6 +505,25 @@ fn shared_processes_and_probes_from_the_network_are_warned_of() {
     assert!(warnings.iter().all(|one| one.as_str().unwrap().len() <= 256));
 }
 
+/// The kubelet ends a container whose `postStart` fails, and it was put into a pod without a word.
+#[test]
+fn lifecycle_hooks_from_the_network_are_warned_of() {
+    for hook in ["postStart", "preStop"] {
+        for handler in ["httpGet", "tcpSocket"] {
+            let response = response(&answer(&with(|pod| {
+                let container = &mut pod["spec"]["containers"][0];
+                container
+                    .as_object_mut()
+                    .unwrap()
+                    .retain(|field, _| !field.ends_with("Probe"));
+                container["lifecycle"][hook] = json!({ handler: { "port": 8000 } });
+            })));
+            let warnings = response["warnings"].to_string();
+            assert!(warnings.contains("use exec there: amf"), "{hook} {handler}: {warnings}");
+        }
+    }
+}
+
 /// It was admitted with a warning that spoke of ending the sidecar alone.
 #[test]
 fn where_no_pod_may_be_left_out_none_shares_processes_with_the_sidecar_either() {

@@ -76,6 +76,17 @@ impl Selector {
         };
         protocols && ports
     }
+
+    /// Returns true if this selector of a file protects the traffic that a standard gives an
+    /// interface. A port of its own is where the function listens instead.
+    pub(super) fn protects(&self, standard: &Self) -> bool {
+        let any = [self, standard].iter().any(|one| one.protocol == TrafficProtocol::Any);
+        let moved = self.port != standard.port;
+        // Of SCTP a file may say which end listens where the functions do not; GTP-U needs both.
+        let told = standard.side == Side::Either && standard.protocol == TrafficProtocol::Sctp;
+        any || self.protocol == standard.protocol
+            && (moved || told || self.side == Side::Either || self.side == standard.side)
+    }
 }
 
 impl fmt::Display for Selector {
@@ -196,15 +207,14 @@ fn unmasked(bits: u128, like: IpAddr) -> IpAddr {
     }
 }
 
-/// The selectors of a link: those of the file, or what runs on the interface by its standard.
+/// The selectors of a link: those of the file, or its interface's traffic by the standard.
 pub(super) fn parse(
     raw: Option<&[RawSelector]>,
-    kind: InterfaceKind,
+    standard: Vec<Selector>,
     between: &[NodeName; 2],
-    functions: [&str; 2],
 ) -> Result<Vec<Selector>, Fault> {
     let Some(raw) = raw else {
-        return Ok(of_standard(kind, between, functions));
+        return Ok(standard);
     };
     if raw.is_empty() || raw.len() > MOST {
         let hint = format!("list 1 to {MOST} selectors, or leave it out");
@@ -244,7 +254,7 @@ fn one(raw: &RawSelector, between: &[NodeName; 2]) -> Result<Selector, Fault> {
 
 /// Returns the standard's traffic of an interface: SCTP with its application's port, GTP-U and
 /// PFCP. Returns all traffic if the standard names neither.
-fn of_standard(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2]) -> Vec<Selector> {
+pub(super) fn of_standard(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2]) -> Vec<Selector> {
     // F1-C and F1-U are one interface of two planes; Xn has both in one.
     let sctp = match kind {
         InterfaceKind::F1C => Some("F1"),

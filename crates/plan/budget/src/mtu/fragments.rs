@@ -70,8 +70,11 @@ pub fn ip_fragments(packet: Bytes, mtu: Bytes, version: IpVersion) -> Option<u64
         IpVersion::V4 => Bytes::ZERO,
         IpVersion::V6 => Bytes::from(Header::IPV6_FRAGMENT.bytes),
     };
-    let room = mtu.beyond(header + more).value() / u64::from(FRAGMENT_UNIT) * u64::from(FRAGMENT_UNIT);
-    packet.beyond(header).pieces_of(Bytes::new(room).ok()?)
+    let last = mtu.beyond(header + more);
+    let room = Bytes::new(last.value() / u64::from(FRAGMENT_UNIT) * u64::from(FRAGMENT_UNIT)).ok()?;
+    // The last may end anywhere.
+    let others = packet.beyond(header).beyond(last).pieces_of(room)?;
+    Some(others + 1)
 }
 
 #[cfg(test)]
@@ -89,6 +92,9 @@ mod tests {
         assert_eq!(ip_fragments(bytes(1500), bytes(1500), IpVersion::V4), Some(1));
         assert_eq!(ip_fragments(bytes(3000), bytes(1500), IpVersion::V4), Some(3));
         assert_eq!(ip_fragments(bytes(100), bytes(27), IpVersion::V4), None);
+        // 1472 and 1479 bytes behind the headers: the last is no multiple of eight.
+        assert_eq!(ip_fragments(bytes(2971), bytes(1499), IpVersion::V4), Some(2));
+        assert_eq!(ip_fragments(bytes(2972), bytes(1499), IpVersion::V4), Some(3));
     }
 
     proptest! {

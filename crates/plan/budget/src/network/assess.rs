@@ -117,15 +117,24 @@ pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Cond
     Assessment { links, concerns }
 }
 
-/// Confidentiality, integrity, authentication, replay protection: all or nothing, but for MACsec without encryption.
+/// Confidentiality, integrity, authentication, replay protection: all or nothing, but for MACsec
+/// without encryption and IPsec without a replay window.
 fn gives(interface: &Interface) -> [bool; 4] {
-    let protected = interface.protection != Protection::Nothing;
+    let link = interface.ipsec.as_deref();
+    let protected = interface.protection != Protection::Nothing && leaves_out(interface).is_none();
     [
         protected && !is_integrity_alone(interface),
         protected,
         protected,
-        protected,
+        protected && link.is_none_or(|link| link.replay_window != 0),
     ]
+}
+
+/// Traffic of an IPsec link's interface that its selectors leave out.
+fn leaves_out(interface: &Interface) -> Option<String> {
+    let open = &interface.ipsec.as_ref()?.unprotected;
+    let open: Vec<_> = open.iter().map(ToString::to_string).collect();
+    (!open.is_empty()).then(|| open.join(", "))
 }
 
 fn is_integrity_alone(interface: &Interface) -> bool {
@@ -143,6 +152,7 @@ fn given(interface: &Interface, policy: &Policy) -> (Given, Given) {
     };
     match interface.protection {
         Protection::Nothing => (Given::Nothing, Given::Nothing),
+        Protection::Ipsec if leaves_out(interface).is_some() => (Given::Nothing, Given::Nothing),
         // Nothing sets up a link whose ports the file does not name.
         Protection::Macsec if interface.macsec.is_none() => (Given::Unknown, Given::Unknown),
         Protection::Macsec if is_integrity_alone(interface) => (Given::Nothing, safe_signatures(&policy.signatures)),
@@ -246,10 +256,22 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
             "TS 33.501, clause 9.1.2; SRCS, clause 5.2.4",
         ));
     }
+    if let Some(open) = leaves_out(interface) {
+        concerns.push(concern(
+            Rule::Unprotected,
+            Severity::Critical,
+            format!("its selectors leave out {open}: an attacker on the path reads and changes it"),
+            "add the interface's own traffic to `selectors`, or remove them".to_owned(),
+            asked.clause,
+        ));
+    }
     if is_integrity_alone(interface) {
         concerns.push(concern(
             Rule::Unprotected,
-            Severity::Low,
+            match interface.kind.is_ciphered_above() {
+                true => Severity::Low,
+                false => Severity::Critical,
+            },
             "is protected by MACsec without encryption: an attacker on the path reads what nothing above encrypts"
                 .to_owned(),
             "write `confidentiality: encrypt`, or show that PDCP encrypts what it carries".to_owned(),
