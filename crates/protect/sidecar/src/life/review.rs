@@ -30,18 +30,25 @@ const AT_ONCE: usize = 16;
 
 /// Judges open connections whenever there is a reason, for as long as the sidecar exists.
 pub(crate) async fn keep(state: Weak<State>) {
-    let (mut last, mut day) = (Instant::now(), day_of(SystemTime::now()));
+    let (mut last, mut before) = (Instant::now(), SystemTime::now());
     while let Some(state) = state.upgrade() {
         let now = SystemTime::now();
-        let today = day_of(now);
-        let ended = |session: &Arc<Session>| session.ends <= now && !session.is_dismissed();
-        if today != day || last.elapsed() >= EVERY || state.shared.sessions.list().iter().any(ended) {
+        let ended = |session: &Arc<Session>| ends_between(before, session.ends, now) && !session.is_dismissed();
+        let is_another_day = day_of(now) != day_of(before);
+        if is_another_day || last.elapsed() >= EVERY || state.shared.sessions.list().iter().any(ended) {
             all(&state).await;
-            (last, day) = (Instant::now(), today);
+            last = Instant::now();
         }
+        before = now;
         drop(state);
         sleep(LOOK).await;
     }
+}
+
+/// Returns true if a certificate has ended since the last look. One that ended before and was no
+/// reason then is none now: a chain may hold one that nothing needs.
+fn ends_between(before: SystemTime, ends: SystemTime, now: SystemTime) -> bool {
+    before < ends && ends <= now
 }
 
 /// Connections that end for one reason.
@@ -101,4 +108,20 @@ pub(crate) fn judge(shared: &Arc<Shared>, session: &Arc<Session>) -> Option<Refu
         }
     });
     Some(refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ended certificate that no path needs had every connection judged at each look.
+    #[test]
+    fn the_end_of_a_certificate_is_a_reason_once() {
+        let ends = SystemTime::UNIX_EPOCH + 1000 * LOOK;
+        let looks = (990..2000).filter(|&look| {
+            let now = SystemTime::UNIX_EPOCH + look * LOOK;
+            ends_between(now - LOOK, ends, now)
+        });
+        assert_eq!(looks.collect::<Vec<_>>(), [1000]);
+    }
 }
