@@ -144,7 +144,8 @@ fn a_node_with_tls_of_its_own_needs_no_sidecar_and_two_of_them_are_judged_by_non
              smf: {{ function: SMF, address: 10.0.0.4{smf} }}\ninterfaces:\n  \
              - {{ kind: SBI, between: [[udm, smf], [amf, nrf]], with: sidecar }}\n{more}"
         );
-        place.write(&NETWORK.replace("interfaces:\n", &nodes));
+        let outbound = "to: nrf }, { listen: 127.0.0.1:8003 }]";
+        place.write(&NETWORK.replace("interfaces:\n", &nodes).replace("to: nrf }]", outbound));
     };
     own(", tls: []", "");
     assert_eq!(
@@ -187,8 +188,8 @@ fn a_node_with_tls_of_its_own_needs_no_sidecar_and_two_of_them_are_judged_by_non
     own(", tls: [{ listen: 0.0.0.0:443 }]", "");
     let text = std::fs::read_to_string(place.path("core.yaml")).unwrap();
     place.write(&text.replace(
-        "to: nrf }]",
-        "to: nrf }, { listen: 127.0.0.1:8002, to: udm, path: splice }]",
+        "to: nrf },",
+        "to: nrf }, { listen: 127.0.0.1:8002, to: udm, path: splice },",
     ));
     let said = place.works("check core.yaml").out;
     assert!(

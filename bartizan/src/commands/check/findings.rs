@@ -167,7 +167,7 @@ fn unconnected(scope: Scope<'_>) -> impl Iterator<Item = Finding> {
         let finding =
             format!("no outbound listener at either end leads to {kind} of the other: what calls goes past it");
         let hint = "add one to the node that calls: sidecar: { outbound: [{ listen: 127.0.0.1:8001, to: NODE }] }";
-        Some(Finding::new(named(interface), finding, hint))
+        Some(Finding::new(named(interface), finding, hint).with(Severity::Medium))
     })
 }
 
