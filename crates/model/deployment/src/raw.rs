@@ -201,7 +201,7 @@ pub(crate) struct RawPolicyMap {
     pub(crate) chain_signatures: Option<Vec<Text<Signatures>>>,
     /// Of transition: why classical handshakes must pass for now.
     pub(crate) reason: Option<String>,
-    /// Of transition: the person or team that answers for it, for reports.
+    /// Person or team that answers for a transition, for reports.
     pub(crate) owner: Option<String>,
     /// Of transition: the last day (UTC) on which they do, as 2027-06-30.
     pub(crate) expires: Option<String>,

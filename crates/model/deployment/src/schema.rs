@@ -35,7 +35,7 @@ impl Deployment {
     }
 }
 
-/// Text of a field, with what an editor is told of it by `T`.
+/// Text of a field, with the description that `T` gives an editor.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent, bound = "")]
 pub(crate) struct Text<T>(String, PhantomData<T>);

@@ -79,7 +79,7 @@ fn names_are_looked_up_by_files_that_come_or_are_replaced_later() {
     std::os::unix::fs::symlink("/proc/version", &root).unwrap();
     assert_eq!(lasting(&root), root);
 
-    // Of an address nothing is looked up.
+    // An address is not looked up.
     let mut kept = Confinement::default();
     kept.look_up("10.0.0.1");
     assert!(kept.read.is_empty());

@@ -60,7 +60,7 @@ fn the_files_of_a_node_are_loaded() {
     assert!(!format!("{credentials:?}").contains("PRIVATE"));
 }
 
-/// A key of mode 0600 was taken from a folder in which anybody can put another in its place.
+/// A key of mode 0600 was taken from a folder in which every user can put another in its place.
 #[test]
 fn a_folder_of_keys_that_every_user_may_write_in_is_warned_of() {
     let laid = laid();

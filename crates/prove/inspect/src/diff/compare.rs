@@ -558,7 +558,7 @@ mod tests {
         assert_eq!(became(&x25519, &rc4), Verdict::Worse);
         assert_eq!(became(&rc4, &x25519), Verdict::Better);
         assert_eq!(became(&unsaid, &rc4), Verdict::Same);
-        // Of two captures of one date the worse counts.
+        // The worse of two captures of one date counts.
         let mut both = x25519.clone();
         both.worst_of(rc4.clone());
         assert_eq!(both.confidentiality, rc4.confidentiality);

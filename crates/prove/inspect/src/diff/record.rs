@@ -53,8 +53,8 @@ pub struct Statement {
     pub(super) because: Arc<str>,
     /// Places, separated by `; `.
     pub(super) sources: Box<str>,
-    /// Of a vulnerable one: true if a classical key exchange or signature is all that is wrong;
-    /// none of an answer, and of a report that does not say.
+    /// True if a classical key exchange or signature is all that is wrong with a vulnerable link;
+    /// none for an answer, and for a report that does not say.
     pub(super) classical_alone: Option<bool>,
 }
 

@@ -89,7 +89,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     let policy = listed.map_or_else(|| &*HYBRID, |listed| &listed.policy);
     let unprotected_by_choice = listed.is_some_and(|listed| listed.protection == Protection::Nothing);
     // A link that lived past midnight is judged by the later day: it is the stricter one. Where
-    // packets have no time, no exception is known to be in force still.
+    // packets have no time, every exception may have ended.
     let last = Some(link.last.time.0).filter(|time| *time > 0).unwrap_or(u64::MAX);
     let today = day_of(SystemTime::UNIX_EPOCH + Duration::from_nanos(last));
     let classical_may_pass = policy.admits_classical(today);
