@@ -435,7 +435,7 @@ fn traffic_of_the_standard_that_no_selector_of_the_file_is_for_is_known() {
         ("N2", n2, "{ protocol: tcp, port: 80 }", "sctp/38412 at a"),
         ("N2", n2, "{ protocol: sctp, port: 38412, at: b }", "sctp/38412 at a"),
         ("N2", n2, "{ protocol: sctp, port: 38412 }", ""),
-        // Where the function listens at another port.
+        // A function that listens at another port.
         ("N2", n2, "{ protocol: sctp, port: 38413, at: a }", ""),
         ("N2", n2, "{ protocol: any }", ""),
         (
