@@ -472,7 +472,7 @@ fn the_links_that_an_entry_for_several_nodes_makes_are_listed_and_a_mistake_has_
     assert!(said.err.starts_with(&expected), "{}", said.err);
 }
 
-/// The AMF sent to the NRF's own address, and the link was said to be in order.
+/// Requests of the AMF went to the NRF's own address, and the link was reported as in order.
 #[test]
 fn a_link_whose_ends_call_neither_other_is_found() {
     let outbound = "\n      outbound: [{ listen: 127.0.0.1:8001, to: nrf }]";

@@ -138,7 +138,7 @@ fn macsec_with_ports_is_judged_by_the_policy_that_its_keys_come_under() {
 }
 
 #[test]
-fn selectors_beside_the_interface_and_a_window_of_none_give_nothing_and_no_replay_protection() {
+fn selectors_of_other_traffic_and_a_window_of_none_give_nothing_and_no_replay_protection() {
     let gives = |settings: &str| {
         let place = place(&format!(
             "nodes:\n  amf: {{ function: AMF, address: 10.0.0.1 }}\n  gnb: {{ function: gNB, address: 10.0.0.2 }}\n\
@@ -151,8 +151,8 @@ fn selectors_beside_the_interface_and_a_window_of_none_give_nothing_and_no_repla
         )
     };
     assert_eq!(gives(""), (serde_json::json!([true; 4]), false));
-    let beside = gives("selectors: [{ protocol: tcp, port: 80 }]");
-    assert_eq!(beside, (serde_json::json!([false; 4]), true));
+    let other = gives("selectors: [{ protocol: tcp, port: 80 }]");
+    assert_eq!(other, (serde_json::json!([false; 4]), true));
     let replayed = gives("replay-window: 0, esn: false");
     assert_eq!(replayed, (serde_json::json!([true, true, true, false]), false));
 }

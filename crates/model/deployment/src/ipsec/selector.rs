@@ -82,10 +82,10 @@ impl Selector {
     pub(super) fn protects(&self, standard: &Self) -> bool {
         let any = [self, standard].iter().any(|one| one.protocol == TrafficProtocol::Any);
         let moved = self.port != standard.port;
-        // For SCTP, the file may say which end listens; GTP-U needs both.
-        let told = standard.side == Side::Either && standard.protocol == TrafficProtocol::Sctp;
+        // A file may say which end of SCTP listens where the functions do not; GTP-U needs both.
+        let configured = standard.side == Side::Either && standard.protocol == TrafficProtocol::Sctp;
         any || self.protocol == standard.protocol
-            && (moved || told || self.side == Side::Either || self.side == standard.side)
+            && (moved || configured || self.side == Side::Either || self.side == standard.side)
     }
 }
 
