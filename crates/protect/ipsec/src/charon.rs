@@ -13,38 +13,64 @@ pub const USERSPACE: &str = "userspace";
 /// Bartizan's daemon name in the answer to `version`.
 pub const BARTIZAN: &str = "bartizan";
 
-/// A charon, or the daemon of Bartizan in its place, and what it can do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Charon {
-    /// Which of the two it is.
-    pub engine: IkeEngine,
-    /// `6.1.0`.
-    pub version: String,
-    /// Plugins it has loaded.
-    pub plugins: Vec<String>,
-    /// The engine's own ESP. None if the kernel or a charon plugin does ESP.
-    pub userspace: Option<OwnEsp>,
-    /// Algorithms by kind and by their numbers on the wire, each with the plugin that has it.
-    algorithms: Vec<(TransformKind, u16, String)>,
+bartizan_registry::made! {
+    /// A charon, or the daemon of Bartizan in its place, and what it can do.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Charon,
+    /// Parses the answers to `version`, `stats` and `get-algorithms`.
+    pub of(version: &Message, stats: &Message, algorithms: &Message) {
+        let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
+            algorithms.section(section).into_iter().flat_map(move |named| {
+                named.entries().filter_map(move |(name, _)| {
+                    let known = transform_named(kind, &format!("{before}{name}"))?;
+                    Some((kind, known.id, named.text(name).unwrap_or_default().to_owned()))
+                })
+            })
+        });
+        /// Which of the two it is.
+        pub engine: IkeEngine = match version.text("daemon") {
+            Some(BARTIZAN) => IkeEngine::Bartizan,
+            _ => IkeEngine::Strongswan,
+        },
+        /// `6.1.0`.
+        pub version: String = version.text("version").unwrap_or("unknown").to_owned(),
+        /// Plugins it has loaded.
+        pub plugins: Vec<String> = stats.list("plugins").map(str::to_owned).collect(),
+        /// The engine's own ESP. None if the kernel or a charon plugin does ESP.
+        pub userspace: Option<OwnEsp> = stats.section("data-path").and_then(OwnEsp::read),
+        /// Algorithms by kind and by their numbers on the wire, each with the plugin that has it.
+        algorithms: Vec<(TransformKind, u16, String)> = algorithms.collect(),
+    }
 }
 
-/// ESP in user space, by the engine of Bartizan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnEsp {
-    /// The device that packets of the links are routed to.
-    pub device: String,
-    /// Octets that a packet in the tunnel may have.
-    pub mtu: u16,
-    /// Packets that it dropped, by why.
-    pub dropped: Vec<(String, u64)>,
-    /// Work done and its batch sizes: packets and calls, by name.
-    pub work: Vec<(String, u64)>,
-    /// Times that rules, routes or the device itself were lost and were installed again.
-    pub restored: u64,
-    /// Differences of the last time.
-    pub last: Option<String>,
-    /// Differences from what was installed, when this was asked; none where there are none.
-    pub lost: Option<String>,
+bartizan_registry::made! {
+    /// ESP in user space, by the engine of Bartizan.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct OwnEsp, read(section: &Section) -> Option<Self> {
+        let counts = |name: &str| -> Option<Vec<(String, u64)>> {
+            let counts = section.section(name)?;
+            let named = counts
+                .entries()
+                .filter_map(|(name, _)| Some((name.to_owned(), counts.number(name)?)));
+            Some(named.collect())
+        };
+        let routing = section.section("routing");
+        let text = |name: &str| routing.and_then(|routing| routing.text(name)).map(str::to_owned);
+        /// The device that packets of the links are routed to.
+        pub device: String = section.text("device")?.to_owned(),
+        /// Octets that a packet in the tunnel may have.
+        pub mtu: u16 = section.number("mtu")?.try_into().ok()?,
+        /// Packets that it dropped, by why.
+        pub dropped: Vec<(String, u64)> = counts("dropped")?,
+        /// Work done and its batch sizes: packets and calls, by name.
+        pub work: Vec<(String, u64)> = counts("work")?,
+        /// Times that rules, routes or the device itself were lost and were installed again.
+        pub restored: u64 = routing.and_then(|routing| routing.number("restored")).unwrap_or(0),
+        /// Differences of the last time.
+        pub last: Option<String> = text("last"),
+        /// Differences from what was installed, when this was asked; none where there are none.
+        pub lost: Option<String> = text("lost"),
+    }
 }
 
 impl OwnEsp {
@@ -56,27 +82,6 @@ impl OwnEsp {
     pub fn ask(client: &mut Client) -> Result<Option<Self>, Error> {
         let stats = client.request("stats", Section::new())?;
         Ok(stats.section("data-path").and_then(Self::read))
-    }
-
-    fn read(section: &Section) -> Option<Self> {
-        let counts = |name: &str| -> Option<Vec<(String, u64)>> {
-            let counts = section.section(name)?;
-            let named = counts
-                .entries()
-                .filter_map(|(name, _)| Some((name.to_owned(), counts.number(name)?)));
-            Some(named.collect())
-        };
-        let routing = section.section("routing");
-        let text = |name: &str| routing.and_then(|routing| routing.text(name)).map(str::to_owned);
-        Some(Self {
-            restored: routing.and_then(|routing| routing.number("restored")).unwrap_or(0),
-            last: text("last"),
-            lost: text("lost"),
-            device: section.text("device")?.to_owned(),
-            mtu: section.number("mtu")?.try_into().ok()?,
-            dropped: counts("dropped")?,
-            work: counts("work")?,
-        })
     }
 }
 
@@ -102,28 +107,6 @@ impl Charon {
         let stats = client.request("stats", Section::new())?;
         let algorithms = client.request("get-algorithms", Section::new())?;
         Ok(Self::of(&version, &stats, &algorithms))
-    }
-
-    /// Parses the answers to `version`, `stats` and `get-algorithms`.
-    pub fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
-        let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
-            algorithms.section(section).into_iter().flat_map(move |named| {
-                named.entries().filter_map(move |(name, _)| {
-                    let known = transform_named(kind, &format!("{before}{name}"))?;
-                    Some((kind, known.id, named.text(name).unwrap_or_default().to_owned()))
-                })
-            })
-        });
-        Self {
-            engine: match version.text("daemon") {
-                Some(BARTIZAN) => IkeEngine::Bartizan,
-                _ => IkeEngine::Strongswan,
-            },
-            version: version.text("version").unwrap_or("unknown").to_owned(),
-            plugins: stats.list("plugins").map(str::to_owned).collect(),
-            userspace: stats.section("data-path").and_then(OwnEsp::read),
-            algorithms: algorithms.collect(),
-        }
     }
 
     /// Returns true if charon does ESP itself, instead of the kernel.
@@ -160,7 +143,6 @@ impl Charon {
     }
 
     /// The plugin that has the algorithm; none where no plugin that is loaded does.
-    #[must_use]
     pub fn plugin_of(&self, algorithm: IkeAlgorithm) -> Option<&str> {
         let mut known = self.algorithms.iter();
         let found = known.find(|(kind, id, _)| (*kind, *id) == (algorithm.kind(), algorithm.id()));

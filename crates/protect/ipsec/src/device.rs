@@ -6,7 +6,6 @@ use crate::reqid::fingerprint;
 const NAME: usize = 15;
 
 /// The device of a node: as short as a device's name must be, and the same each time.
-#[must_use]
 pub fn device_name(node: &str) -> String {
     let is_plain = node.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let name = format!("esp-{node}");

@@ -101,7 +101,6 @@ pub fn of_sas() -> Result<Option<Vec<State>>, Error> {
 }
 
 /// The kernel's number that joins the SA of this destination and SPI with its policies.
-#[must_use]
 pub(crate) fn reqid(states: &[State], destination: IpAddr, spi: EspSpi) -> Option<u32> {
     let found = states
         .iter()
@@ -110,7 +109,6 @@ pub(crate) fn reqid(states: &[State], destination: IpAddr, spi: EspSpi) -> Optio
 }
 
 /// Drops of the SAs by SPI.
-#[must_use]
 pub fn by_spi(states: &[State]) -> HashMap<EspSpi, Drops> {
     let mut drops = HashMap::<_, Drops>::new();
     for state in states {
@@ -122,7 +120,6 @@ pub fn by_spi(states: &[State]) -> HashMap<EspSpi, Drops> {
 }
 
 /// The kernel's own counters of this network namespace (`XfrmInNoStates` ...), those that are not 0; none where it does not count.
-#[must_use]
 pub fn of_host() -> Option<BTreeMap<String, u64>> {
     let text = fs::read_to_string(OF_HOST).ok()?;
     let counts = text.lines().filter_map(|line| {
@@ -177,12 +174,24 @@ fn read(text: &str) -> Vec<State> {
     states
 }
 
-/// Drops of a node's links over the lives of their SAs, as far as they were read: an SA's counters
-/// vanish with it.
-#[derive(Debug)]
-pub struct Counted {
-    links: Vec<Link>,
-    seen: HashMap<(IpAddr, EspSpi), Drops>,
+bartizan_registry::made! {
+    /// Drops of a node's links over the lives of their SAs, as far as they were read: an SA's
+    /// counters vanish with it.
+    #[derive(Debug)]
+    pub struct Counted,
+    /// Nothing yet, of every IPsec link of `node`.
+    pub of(deployment: &Deployment, node: &str) {
+        let links = deployment.ipsec_links(node).map(|(peer, interface, link)| Link {
+            peer: peer.name.to_string(),
+            interface: interface.kind.name(),
+            drops: Drops::default(),
+            reqids: (0..pairs(node, link).len())
+                .map(|index| reqid::of(interface, index))
+                .collect(),
+        });
+        links: Vec<Link> = links.collect(),
+        seen: HashMap<(IpAddr, EspSpi), Drops> = HashMap::new(),
+    }
 }
 
 /// A link, and what was dropped of it.
@@ -199,22 +208,6 @@ pub struct Link {
 }
 
 impl Counted {
-    /// Nothing yet, of every IPsec link of `node`.
-    pub fn of(deployment: &Deployment, node: &str) -> Self {
-        let links = deployment.ipsec_links(node).map(|(peer, interface, link)| Link {
-            peer: peer.name.to_string(),
-            interface: interface.kind.name(),
-            drops: Drops::default(),
-            reqids: (0..pairs(node, link).len())
-                .map(|index| reqid::of(interface, index))
-                .collect(),
-        });
-        Self {
-            links: links.collect(),
-            seen: HashMap::new(),
-        }
-    }
-
     /// Adds what is new in these, and says what that makes.
     pub fn look(&mut self, states: &[State]) -> &[Link] {
         let mut seen = HashMap::new();

@@ -38,7 +38,6 @@ pub struct InKernel {
 impl InKernel {
     /// That of this CHILD_SA among the kernel's states. `between` are the addresses of its IKE_SA,
     /// here and there.
-    #[must_use]
     pub fn of(child: &ChildSa, between: [Option<IpAddr>; 2], states: &[State]) -> Option<Self> {
         let [local, remote] = [between[0]?, between[1]?];
         let path = Path {

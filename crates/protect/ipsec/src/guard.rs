@@ -21,14 +21,18 @@ use nftables::Nftables;
 pub use rules::Known;
 use xfrm::Xfrm;
 
-/// The rules of one node.
-#[derive(Debug)]
-pub struct Guard {
-    node: String,
-    /// True if the file has the node do ESP itself. It overrides the caller's data path.
-    userspace: bool,
-    nftables: Nftables,
-    xfrm: Xfrm,
+bartizan_registry::made! {
+    /// The rules of one node.
+    #[derive(Debug)]
+    pub struct Guard,
+    /// The rules for every IPsec link of `node`.
+    pub of(deployment: &Deployment, node: &str) {
+        node: String = node.to_owned(),
+        /// True if the file has the node do ESP itself. It overrides the caller's data path.
+        userspace: bool = does_esp(deployment, node),
+        nftables: Nftables = Nftables::of(deployment, node),
+        xfrm: Xfrm = Xfrm::of(deployment, node),
+    }
 }
 
 /// Mechanism that drops packets.
@@ -91,16 +95,6 @@ pub enum GuardState {
 }
 
 impl Guard {
-    /// The rules for every IPsec link of `node`.
-    pub fn of(deployment: &Deployment, node: &str) -> Self {
-        Self {
-            node: node.to_owned(),
-            userspace: does_esp(deployment, node),
-            nftables: Nftables::of(deployment, node),
-            xfrm: Xfrm::of(deployment, node),
-        }
-    }
-
     /// Installs them in this network namespace, unless they are: counts go on where nothing changed. `esp` is who encrypts for
     /// the links, where the file does not say: what `kernel-libipsec` has yet to encrypt, the rules for the kernel's ESP would drop.
     ///

@@ -225,7 +225,6 @@ fn is_quantum_safe(method: &Algorithm) -> bool {
 }
 
 /// Key exchanges in a sentence.
-#[must_use]
 pub fn shown(key_exchanges: &[Algorithm]) -> String {
     match key_exchanges {
         [] => "its IKE_SA".to_owned(),
@@ -245,7 +244,6 @@ fn wanted(policy: &Policy) -> String {
 
 /// Both ends' authentication as charon reports it, and the verdict on a future quantum computer's
 /// ability to forge it: the weaker of the peer's signature and those on its certificates.
-#[must_use]
 pub fn authentication(
     local: Option<String>,
     peer: Option<String>,

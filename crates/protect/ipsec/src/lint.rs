@@ -26,27 +26,18 @@ pub enum Severity {
     Noted,
 }
 
-/// Something the linter has to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// Consequence of the remark.
-    pub severity: Severity,
-    /// Subject: a proposal, or a link.
-    pub about: String,
-    /// The flaw.
-    pub cause: String,
-    /// Advice to the operator.
-    pub hint: String,
-}
-
-impl Remark {
-    fn new(severity: Severity, about: impl ToString, cause: impl ToString, hint: impl ToString) -> Self {
-        Self {
-            severity,
-            about: about.to_string(),
-            cause: cause.to_string(),
-            hint: hint.to_string(),
-        }
+bartizan_registry::made! {
+    /// Something the linter has to say.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Remark, new(severity: Severity, about: impl ToString, cause: impl ToString, hint: impl ToString) {
+        /// Consequence of the remark.
+        pub severity: Severity,
+        /// Subject: a proposal, or a link.
+        pub about: String = about.to_string(),
+        /// The flaw.
+        pub cause: String = cause.to_string(),
+        /// Advice to the operator.
+        pub hint: String = hint.to_string(),
     }
 }
 

@@ -148,7 +148,6 @@ fn additional(word: &str) -> Option<(usize, &str)> {
 
 /// The IKE proposals of a policy, most wanted first: one for each key exchange and cipher, so that nothing can be combined that
 /// the policy does not name.
-#[must_use]
 pub fn ike(policy: &IpsecPolicy) -> Vec<String> {
     each(policy, |cipher, exchange| {
         let mut words = vec![cipher.to_string()];
@@ -162,7 +161,6 @@ pub fn ike(policy: &IpsecPolicy) -> Vec<String> {
 }
 
 /// The ESP proposals of a policy. Each has the key exchange: with it every rekey is as fresh as the first set-up.
-#[must_use]
 pub fn esp(policy: &IpsecPolicy, extended_sequence_numbers: bool) -> Vec<String> {
     each(policy, |cipher, exchange| {
         let mut words = vec![cipher.to_string()];

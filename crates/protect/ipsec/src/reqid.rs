@@ -18,7 +18,6 @@ pub(crate) fn of(interface: &Interface, index: usize) -> u32 {
 }
 
 /// FNV-1a, 32 bits.
-#[must_use]
 pub fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

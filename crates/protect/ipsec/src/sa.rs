@@ -15,102 +15,13 @@ const MOST_ADDITIONAL: usize = 7;
 /// Seconds between an IKE_SA and the CHILD_SA that was set up with it, at most: both are made when one message is read.
 pub const TOGETHER_S: u64 = 5;
 
-/// An IKE_SA. Serialized as `bartizan status --json` has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct IkeSa {
-    /// The connection it belongs to.
-    #[serde(skip)]
-    pub connection: String,
-    /// charon's own number.
-    #[serde(skip)]
-    pub id: u32,
-    /// charon's word: `CONNECTING`, `ESTABLISHED`, `REKEYING`, `REKEYED`, `DELETING` ...
-    pub state: String,
-    /// Its SPIs; absent until the responder has answered.
-    #[serde(rename = "spis")]
-    pub key: Option<Key>,
-    /// We began it.
-    pub initiator: bool,
-    /// The identity the peer has proven, or is expected to prove.
-    #[serde(skip)]
-    pub peer_identity: Option<String>,
-    /// Our end.
-    pub local: Option<SocketAddr>,
-    /// Their end.
-    pub remote: Option<SocketAddr>,
-    /// The first key exchange and the additional ones, in order.
-    pub key_exchanges: Vec<Algorithm>,
-    /// A pre-shared post-quantum key went into it.
-    pub ppk: bool,
-    /// Encryption algorithm.
-    pub encryption: Option<Algorithm>,
-    /// Integrity algorithm. None if the cipher authenticates.
-    #[serde(skip)]
-    pub integrity: Option<Algorithm>,
-    /// Pseudorandom function for key derivation.
-    #[serde(skip)]
-    pub prf: Option<Algorithm>,
-    /// Seconds since it was established.
-    pub established_s: u64,
-    /// Seconds since both ends authenticated each other, rekeys apart. charon does not say.
-    pub authenticated_s: Option<u64>,
-    /// Seconds until it is rekeyed, where it will be.
-    pub rekey_in_s: Option<u64>,
-    /// Its CHILD_SAs, as far as this message reports them.
-    #[serde(skip)]
-    pub children: Vec<ChildSa>,
-}
-
-/// A CHILD_SA. Serialized as `bartizan status --json` has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChildSa {
-    /// Its name in the configuration.
-    #[serde(skip)]
-    pub name: String,
-    /// charon's own number.
-    #[serde(skip)]
-    pub id: u32,
-    /// charon's word: `INSTALLED`, `REKEYING`, `REKEYED`, `DELETING`, `DELETED` ...
-    pub state: String,
-    /// `TUNNEL` or `TRANSPORT`.
-    pub mode: String,
-    /// `ESP` or `AH`; none where charon does not say.
-    #[serde(skip)]
-    pub protocol: Option<String>,
-    /// SPI of what we receive.
-    pub spi_in: EspSpi,
-    /// SPI of what we send.
-    pub spi_out: EspSpi,
-    /// ESP travels in UDP.
-    pub udp: bool,
-    /// Sequence numbers have 64 bits.
-    #[serde(skip)]
-    pub extended_sequence_numbers: bool,
-    /// Key exchanges of its own; none for one that is keyed from its IKE_SA.
-    pub key_exchanges: Vec<Algorithm>,
-    /// Encryption algorithm.
-    pub encryption: Option<Algorithm>,
-    /// Integrity algorithm. None if the cipher authenticates.
-    #[serde(skip)]
-    pub integrity: Option<Algorithm>,
-    /// Plain text carried.
-    pub bytes: Bytes,
-    /// Packets carried.
-    pub packets: Bytes,
-    /// Seconds since it was installed.
-    pub installed_s: u64,
-    /// Seconds until it is rekeyed, where it will be.
-    pub rekey_in_s: Option<u64>,
-    /// Protected traffic of our end.
-    pub local: Vec<String>,
-    /// Protected traffic of the peer's end.
-    pub remote: Vec<String>,
-}
-
-impl IkeSa {
+bartizan_registry::made! {
+    /// An IKE_SA. Serialized as `bartizan status --json` has it.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct IkeSa,
     /// Reads the section of an IKE_SA; none where it lacks what every IKE_SA has.
     #[must_use]
-    pub fn read(connection: &str, section: &Section) -> Option<Self> {
+    pub read(connection: &str, section: &Section) -> Option<Self> {
         let spi = |name| IkeSpi::parse(section.text(name)?).filter(|spi| spi.0 != 0);
         let address = |host: &str, port: &str| {
             let ip: IpAddr = section.text(host)?.parse().ok()?;
@@ -123,27 +34,111 @@ impl IkeSa {
                 responder_spi,
             });
         let children = section.section("child-sas").into_iter().flat_map(Section::sections);
-        Some(Self {
-            connection: connection.to_owned(),
-            id: section.number("uniqueid")?.try_into().ok()?,
-            state: section.text("state")?.to_owned(),
-            key,
-            initiator: section.is_yes("initiator"),
-            peer_identity: section.text("remote-id").map(str::to_owned),
-            local: address("local-host", "local-port"),
-            remote: address("remote-host", "remote-port"),
-            key_exchanges: key_exchanges(section),
-            ppk: section.is_yes("ppk"),
-            encryption: encryption(section),
-            integrity: integrity(section),
-            prf: algorithm(TransformKind::PseudoRandomFunction, "", section.text("prf-alg")),
-            established_s: section.number("established").unwrap_or_default(),
-            authenticated_s: section.number("authenticated"),
-            rekey_in_s: section.number("rekey-time"),
-            children: children.filter_map(|(_, child)| ChildSa::read(child)).collect(),
-        })
+        /// The connection it belongs to.
+        #[serde(skip)]
+        pub connection: String = connection.to_owned(),
+        /// charon's own number.
+        #[serde(skip)]
+        pub id: u32 = section.number("uniqueid")?.try_into().ok()?,
+        /// charon's word: `CONNECTING`, `ESTABLISHED`, `REKEYING`, `REKEYED`, `DELETING` ...
+        pub state: String = section.text("state")?.to_owned(),
+        /// Its SPIs; absent until the responder has answered.
+        #[serde(rename = "spis")]
+        pub key: Option<Key>,
+        /// We began it.
+        pub initiator: bool = section.is_yes("initiator"),
+        /// The identity the peer has proven, or is expected to prove.
+        #[serde(skip)]
+        pub peer_identity: Option<String> = section.text("remote-id").map(str::to_owned),
+        /// Our end.
+        pub local: Option<SocketAddr> = address("local-host", "local-port"),
+        /// Their end.
+        pub remote: Option<SocketAddr> = address("remote-host", "remote-port"),
+        /// The first key exchange and the additional ones, in order.
+        pub key_exchanges: Vec<Algorithm> = key_exchanges(section),
+        /// A pre-shared post-quantum key went into it.
+        pub ppk: bool = section.is_yes("ppk"),
+        /// Encryption algorithm.
+        pub encryption: Option<Algorithm> = encryption(section),
+        /// Integrity algorithm. None if the cipher authenticates.
+        #[serde(skip)]
+        pub integrity: Option<Algorithm> = integrity(section),
+        /// Pseudorandom function for key derivation.
+        #[serde(skip)]
+        pub prf: Option<Algorithm> = algorithm(TransformKind::PseudoRandomFunction, "", section.text("prf-alg")),
+        /// Seconds since it was established.
+        pub established_s: u64 = section.number("established").unwrap_or_default(),
+        /// Seconds since both ends authenticated each other, rekeys apart. charon does not say.
+        pub authenticated_s: Option<u64> = section.number("authenticated"),
+        /// Seconds until it is rekeyed, where it will be.
+        pub rekey_in_s: Option<u64> = section.number("rekey-time"),
+        /// Its CHILD_SAs, as far as this message reports them.
+        #[serde(skip)]
+        pub children: Vec<ChildSa> = children.filter_map(|(_, child)| ChildSa::read(child)).collect(),
     }
+}
 
+bartizan_registry::made! {
+    /// A CHILD_SA. Serialized as `bartizan status --json` has it.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct ChildSa,
+    /// Reads the section of a CHILD_SA; none where it has no SPIs yet.
+    #[must_use]
+    pub read(section: &Section) -> Option<Self> {
+        let spi = |name| section.text(name).and_then(EspSpi::parse);
+        let count = |name| section.number(name).unwrap_or_default();
+        let texts = |name| section.list(name).map(str::to_owned).collect();
+        /// Its name in the configuration.
+        #[serde(skip)]
+        pub name: String = section.text("name")?.to_owned(),
+        /// charon's own number.
+        #[serde(skip)]
+        pub id: u32 = section.number("uniqueid")?.try_into().ok()?,
+        /// charon's word: `INSTALLED`, `REKEYING`, `REKEYED`, `DELETING`, `DELETED` ...
+        pub state: String = section.text("state")?.to_owned(),
+        /// `TUNNEL` or `TRANSPORT`.
+        pub mode: String = section.text("mode").unwrap_or_default().to_owned(),
+        /// `ESP` or `AH`; none where charon does not say.
+        #[serde(skip)]
+        pub protocol: Option<String> = section.text("protocol").map(str::to_owned),
+        /// SPI of what we receive.
+        pub spi_in: EspSpi = spi("spi-in")?,
+        /// SPI of what we send.
+        pub spi_out: EspSpi = spi("spi-out")?,
+        /// ESP travels in UDP.
+        pub udp: bool = section.is_yes("encap"),
+        /// Sequence numbers have 64 bits.
+        #[serde(skip)]
+        pub extended_sequence_numbers: bool = section.text("esn").is_some_and(|esn| esn != "0" && esn != "no"),
+        /// Key exchanges of its own; none for one that is keyed from its IKE_SA.
+        pub key_exchanges: Vec<Algorithm> = key_exchanges(section),
+        /// Encryption algorithm.
+        pub encryption: Option<Algorithm> = encryption(section),
+        /// Integrity algorithm. None if the cipher authenticates.
+        #[serde(skip)]
+        pub integrity: Option<Algorithm> = integrity(section),
+        /// Plain text carried.
+        pub bytes: Bytes = Bytes {
+            sent: count("bytes-out"),
+            received: count("bytes-in"),
+        },
+        /// Packets carried.
+        pub packets: Bytes = Bytes {
+            sent: count("packets-out"),
+            received: count("packets-in"),
+        },
+        /// Seconds since it was installed.
+        pub installed_s: u64 = count("install-time"),
+        /// Seconds until it is rekeyed, where it will be.
+        pub rekey_in_s: Option<u64> = section.number("rekey-time"),
+        /// Protected traffic of our end.
+        pub local: Vec<String> = texts("local-ts"),
+        /// Protected traffic of the peer's end.
+        pub remote: Vec<String> = texts("remote-ts"),
+    }
+}
+
+impl IkeSa {
     /// The IKE_SAs in a row of `list-sas`.
     pub fn of_row(row: &Section) -> impl Iterator<Item = Self> {
         row.sections().filter_map(|(connection, sa)| Self::read(connection, sa))
@@ -172,40 +167,6 @@ impl IkeSa {
 }
 
 impl ChildSa {
-    /// Reads the section of a CHILD_SA; none where it has no SPIs yet.
-    #[must_use]
-    pub fn read(section: &Section) -> Option<Self> {
-        let spi = |name| section.text(name).and_then(EspSpi::parse);
-        let count = |name| section.number(name).unwrap_or_default();
-        let texts = |name| section.list(name).map(str::to_owned).collect();
-        Some(Self {
-            name: section.text("name")?.to_owned(),
-            id: section.number("uniqueid")?.try_into().ok()?,
-            state: section.text("state")?.to_owned(),
-            mode: section.text("mode").unwrap_or_default().to_owned(),
-            protocol: section.text("protocol").map(str::to_owned),
-            spi_in: spi("spi-in")?,
-            spi_out: spi("spi-out")?,
-            udp: section.is_yes("encap"),
-            extended_sequence_numbers: section.text("esn").is_some_and(|esn| esn != "0" && esn != "no"),
-            key_exchanges: key_exchanges(section),
-            encryption: encryption(section),
-            integrity: integrity(section),
-            bytes: Bytes {
-                sent: count("bytes-out"),
-                received: count("bytes-in"),
-            },
-            packets: Bytes {
-                sent: count("packets-out"),
-                received: count("packets-in"),
-            },
-            installed_s: count("install-time"),
-            rekey_in_s: section.number("rekey-time"),
-            local: texts("local-ts"),
-            remote: texts("remote-ts"),
-        })
-    }
-
     /// Returns true if packets flow in it. A rekeyed one lives on for a moment for packets in
     /// flight.
     #[must_use]

@@ -6,21 +6,13 @@ use std::sync::OnceLock;
 
 use bartizan_wire::ip;
 
-/// Packets by an address, protocol and port of one end (RFC 7296, section 3.13.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrafficSelector {
-    /// First and last address, both of it.
-    addresses: [IpAddr; 2],
-    /// None for all of them.
-    pub(crate) protocol: Option<u8>,
-    /// First and last port, both of it.
-    pub(crate) ports: [u16; 2],
-}
-
-impl TrafficSelector {
+bartizan_registry::made! {
+    /// Packets by an address, protocol and port of one end (RFC 7296, section 3.13.1).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct TrafficSelector,
     /// Reads one; none where it is none, or one that names no addresses (`dynamic`) or an opaque port.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub parse(text: &str) -> Option<Self> {
         let (addresses, more) = match text.split_once('[') {
             Some((addresses, more)) => (addresses, more.strip_suffix(']')?),
             None => (text, ""),
@@ -37,13 +29,16 @@ impl TrafficSelector {
                 _ => [word.parse().ok().or_else(|| service(word, protocol?))?; 2],
             },
         };
-        Some(Self {
-            addresses: range(addresses)?,
-            protocol,
-            ports,
-        })
+        /// First and last address, both of it.
+        addresses: [IpAddr; 2] = range(addresses)?,
+        /// None for all of them.
+        pub(crate) protocol: Option<u8>,
+        /// First and last port, both of it.
+        pub(crate) ports: [u16; 2],
     }
+}
 
+impl TrafficSelector {
     /// As the engine negotiates it.
     pub fn negotiated(&self) -> bartizan_ike::Selector {
         bartizan_ike::Selector {

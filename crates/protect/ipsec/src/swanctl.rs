@@ -46,21 +46,18 @@ pub struct Settings {
 
 impl Settings {
     /// A value and where it stands; none where it is not set, or empty.
-    #[must_use]
     pub fn value(&self, key: &str) -> Option<(&str, &Place)> {
         let found = self.values.iter().find(|(known, ..)| known == key)?;
         (!found.1.is_empty()).then_some((found.1.as_str(), &found.2))
     }
 
     /// The parts of a value between commas.
-    #[must_use]
     pub fn list(&self, key: &str) -> Vec<&str> {
         let parts = self.value(key).map(|(value, _)| value.split(',')).into_iter().flatten();
         parts.map(str::trim).filter(|part| !part.is_empty()).collect()
     }
 
     /// A section in this one.
-    #[must_use]
     pub fn section(&self, name: &str) -> Option<&Self> {
         let found = self.sections.iter().find(|(known, ..)| known == name);
         found.map(|(_, _, section)| section)

@@ -137,33 +137,37 @@ pub struct Sighting {
     pub verdict: Verdict,
 }
 
-/// A watch over one charon.
-#[derive(Debug)]
-pub struct Watch<'a> {
-    socket: PathBuf,
-    expectations: &'a Expectations,
-    recorder: Recorder,
-    metrics: &'a Metrics,
-    tracked: Tracked,
-    logged: Logged,
-    /// Records that wait for charon's log.
-    unreported: Vec<Unreported>,
-    /// SAs to be deleted, and since when.
-    condemned: Vec<Condemned>,
-    /// Refusals that wait for charon's log.
-    troubles: Vec<Trouble>,
-    /// Subjects of earlier notices.
-    said: Said,
-    /// Ended SAs that wait for charon's log.
-    partings: Vec<Parting>,
-    /// Peers that do not answer.
-    silences: DeadPeers,
-    /// IKE_SAs that stand side by side.
-    doubled: Doubled,
-    overdue: Option<&'a Overdue>,
-    memory: Memory,
-    clock: fn() -> SystemTime,
-    sweep: Duration,
+bartizan_registry::made! {
+    /// A watch over one charon.
+    #[derive(Debug)]
+    pub struct Watch<'a>,
+    /// A watch over the charon behind `socket`, whose connections are those of `expectations`.
+    pub new(socket: PathBuf, expectations: &'a Expectations, recorder: Recorder, metrics: &'a Metrics) {
+        socket: PathBuf,
+        expectations: &'a Expectations,
+        recorder: Recorder,
+        metrics: &'a Metrics,
+        tracked: Tracked = Tracked::default(),
+        logged: Logged = Logged::default(),
+        /// Records that wait for charon's log.
+        unreported: Vec<Unreported> = Vec::new(),
+        /// SAs to be deleted, and since when.
+        condemned: Vec<Condemned> = Vec::new(),
+        /// Refusals that wait for charon's log.
+        troubles: Vec<Trouble> = Vec::new(),
+        /// Subjects of earlier notices.
+        said: Said = Said::default(),
+        /// Ended SAs that wait for charon's log.
+        partings: Vec<Parting> = Vec::new(),
+        /// Peers that do not answer.
+        silences: DeadPeers = DeadPeers::default(),
+        /// IKE_SAs that stand side by side.
+        doubled: Doubled = Doubled::default(),
+        overdue: Option<&'a Overdue> = None,
+        memory: Memory = Memory::default(),
+        clock: fn() -> SystemTime = SystemTime::now,
+        sweep: Duration = SWEEP,
+    }
 }
 
 /// The record of an IKE_SA that waits for charon's log.
@@ -178,29 +182,6 @@ struct Unreported {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch over the charon behind `socket`, whose connections are those of `expectations`.
-    pub fn new(socket: PathBuf, expectations: &'a Expectations, recorder: Recorder, metrics: &'a Metrics) -> Self {
-        Self {
-            socket,
-            expectations,
-            recorder,
-            metrics,
-            tracked: Tracked::default(),
-            logged: Logged::default(),
-            unreported: Vec::new(),
-            condemned: Vec::new(),
-            troubles: Vec::new(),
-            said: Said::default(),
-            partings: Vec::new(),
-            silences: DeadPeers::default(),
-            doubled: Doubled::default(),
-            overdue: None,
-            memory: Memory::default(),
-            clock: SystemTime::now,
-            sweep: SWEEP,
-        }
-    }
-
     /// The same, with what is to be known of its links left for `status` to read.
     #[must_use]
     pub fn remembering(mut self) -> Self {

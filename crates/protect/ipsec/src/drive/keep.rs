@@ -39,13 +39,18 @@ pub enum Kept<'a> {
     Count(usize, usize),
 }
 
-/// Links that are to stand.
-#[derive(Debug)]
-pub struct Keeper {
-    socket: PathBuf,
-    links: Vec<Link>,
-    down: HashMap<String, Down>,
-    established: Option<usize>,
+bartizan_registry::made! {
+    /// Links that are to stand.
+    #[derive(Debug)]
+    pub struct Keeper,
+    /// Keeps these links of the charon behind `socket`. Those that wait for a packet are counted
+    /// and left to it.
+    pub new(socket: &Path, links: &[Link]) {
+        socket: PathBuf = socket.to_owned(),
+        links: Vec<Link> = links.to_vec(),
+        down: HashMap<String, Down> = HashMap::new(),
+        established: Option<usize> = None,
+    }
 }
 
 #[derive(Debug)]
@@ -56,17 +61,6 @@ struct Down {
 }
 
 impl Keeper {
-    /// Keeps these links of the charon behind `socket`. Those that wait for a packet are counted
-    /// and left to it.
-    pub fn new(socket: &Path, links: &[Link]) -> Self {
-        Self {
-            socket: socket.to_owned(),
-            links: links.to_vec(),
-            down: HashMap::new(),
-            established: None,
-        }
-    }
-
     /// Keeps them until `stop` says so. A charon that is away, and a link that was unloaded, are left alone.
     pub fn run(mut self, stop: &dyn Fn() -> bool, notice: &mut dyn FnMut(Kept<'_>)) {
         let mut client = None;

@@ -184,7 +184,6 @@ pub(crate) fn known<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<
 }
 
 /// The reason in these lines of charon's log, with `otherwise` for the rest.
-#[must_use]
 pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str) -> Reason {
     known(lines.clone()).unwrap_or_else(|| {
         let silent = lines.clone().any(|line| line.contains("retransmit "));

@@ -11,33 +11,26 @@ use super::rules::{self, Devices, Known, Written};
 use super::{By, Dropped, GuardState, OfLink};
 use crate::Kernel;
 
-/// The table of one node.
-#[derive(Debug)]
-pub(super) struct Nftables {
-    /// Its name in the family `inet`.
-    name: String,
-    links: Vec<String>,
-    /// The variants of it, the strictest first, each with how it is listed once that was asked for.
-    written: Vec<(Written, OnceLock<Listing>)>,
-}
-
-impl Nftables {
-    pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
+bartizan_registry::made! {
+    /// The table of one node.
+    #[derive(Debug)]
+    pub(super) struct Nftables, pub(super) of(deployment: &Deployment, node: &str) {
         let name = name(node);
         let variants = [Devices::None, Devices::Tun, Devices::Own]
             .into_iter()
             .flat_map(|devices| [Known::ByLink, Known::ByAnySa].map(|known| (known, devices)));
-        let written = variants.map(|(known, devices)| {
-            let written = rules::write(deployment, node, &name, known, devices);
-            (written, OnceLock::new())
-        });
-        Self {
-            links: rules::links(deployment, node),
-            written: written.collect(),
-            name,
-        }
+        let written = |(known, devices)| (rules::write(deployment, node, &name, known, devices), OnceLock::new());
+        let written = variants.map(written).collect();
+        /// Its name in the family `inet`.
+        name: String,
+        links: Vec<String> = rules::links(deployment, node),
+        /// The variants of it, the strictest first, each with how it is listed once that was asked
+        /// for.
+        written: Vec<(Written, OnceLock<Listing>)>,
     }
+}
 
+impl Nftables {
     /// Installs it as strict as the kernel takes it; leaves it as it is where it is installed.
     pub(super) fn close(&self, esp: Kernel) -> Result<(), Error> {
         let devices = match esp {

@@ -42,7 +42,6 @@ pub enum Engine {
 
 impl Engine {
     /// The installed one, where there is one.
-    #[must_use]
     pub fn installed() -> Option<Self> {
         PLACES
             .into_iter()

@@ -28,20 +28,14 @@ pub struct Event {
     pub message: Message,
 }
 
-/// A connection to charon: commands one at a time, and the events it was registered for.
-///
-/// Every call ends within the patience of the connection, or the one it is given. After an error other than
-/// [`Error::Refused`] and [`Error::Unknown`] the connection is of no use any more: make another.
-#[derive(Debug)]
-pub struct Client {
-    socket: PathBuf,
-    stream: UnixStream,
-    frames: Frames,
-    events: VecDeque<Event>,
-    patience: Duration,
-}
-
-impl Client {
+bartizan_registry::made! {
+    /// A connection to charon: commands one at a time, and the events it was registered for.
+    ///
+    /// Every call ends within the patience of the connection, or the one it is given. After an
+    /// error other than [`Error::Refused`] and [`Error::Unknown`] the connection is of no use any
+    /// more: make another.
+    #[derive(Debug)]
+    pub struct Client,
     /// Connects to the socket; `patience` is how long each answer is waited for.
     ///
     /// # Errors
@@ -49,7 +43,7 @@ impl Client {
     /// [`Error::Absent`] if no process listens, [`Error::Socket`] if this user may not connect,
     /// [`Error::Stalled`] if charon takes no more connections, as one that is stopped after a
     /// handful.
-    pub fn connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
+    pub connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
         let stream = connect_unix(socket, patience).map_err(|source| match source.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Error::Absent(socket.to_owned()),
             ErrorKind::TimedOut => Error::Stalled {
@@ -61,15 +55,15 @@ impl Client {
                 source,
             },
         })?;
-        Ok(Self {
-            socket: socket.to_owned(),
-            stream,
-            frames: Frames::default(),
-            events: VecDeque::new(),
-            patience,
-        })
+        socket: PathBuf = socket.to_owned(),
+        stream: UnixStream,
+        frames: Frames = Frames::default(),
+        events: VecDeque<Event> = VecDeque::new(),
+        patience: Duration,
     }
+}
 
+impl Client {
     /// The socket it is connected to.
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -260,22 +254,16 @@ impl Client {
     }
 }
 
-/// Until when something is waited for, and what.
-struct Deadline<'a> {
-    command: &'a str,
-    patience: Duration,
-    at: Instant,
+bartizan_registry::made! {
+    /// Until when something is waited for, and what.
+    struct Deadline<'a>, new(command: &'a str, patience: Duration) {
+        command: &'a str,
+        patience: Duration,
+        at: Instant = Instant::now() + patience,
+    }
 }
 
 impl<'a> Deadline<'a> {
-    fn new(command: &'a str, patience: Duration) -> Self {
-        Self {
-            command,
-            patience,
-            at: Instant::now() + patience,
-        }
-    }
-
     /// Remaining time. Never zero, which a socket would take for no bound.
     fn left(&self) -> Result<Duration, Error> {
         let left = self.at.saturating_duration_since(Instant::now());

@@ -76,13 +76,11 @@ impl Section {
     }
 
     /// The first value of this name.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.entries.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// The bytes of this name, where it is neither list nor section.
-    #[must_use]
     pub fn data(&self, name: &str) -> Option<&[u8]> {
         match self.value(name)? {
             Value::Data(data) => Some(data),
@@ -91,7 +89,6 @@ impl Section {
     }
 
     /// The text of this name, where it is text.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.data(name)?).ok()
     }
@@ -103,7 +100,6 @@ impl Section {
     }
 
     /// The number of this name, where it is one in decimal.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.text(name)?.parse().ok()
     }
@@ -118,7 +114,6 @@ impl Section {
     }
 
     /// The section of this name.
-    #[must_use]
     pub fn section(&self, name: &str) -> Option<&Section> {
         match self.value(name)? {
             Value::Section(section) => Some(section),

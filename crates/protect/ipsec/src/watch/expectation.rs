@@ -56,28 +56,20 @@ pub struct ExpectedChild {
     pub form: Option<Form>,
 }
 
-/// Mode and traffic of a CHILD_SA.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
-    /// IPsec mode of its packets.
-    pub mode: Mode,
-    /// Which packets at most, by their end here and there.
-    pub traffic: [Vec<TrafficSelector>; 2],
-}
-
-impl Form {
-    fn of(child: &Child) -> Self {
+bartizan_registry::made! {
+    /// Mode and traffic of a CHILD_SA.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Form, of(child: &Child) {
         let read = |texts: &Vec<String>| texts.iter().filter_map(|text| TrafficSelector::parse(text)).collect();
-        Self {
-            mode: child.mode,
-            traffic: child.traffic.each_ref().map(read),
-        }
+        /// IPsec mode of its packets.
+        pub mode: Mode = child.mode,
+        /// Which packets at most, by their end here and there.
+        pub traffic: [Vec<TrafficSelector>; 2] = child.traffic.each_ref().map(read),
     }
 }
 
 impl Expectation {
     /// The CHILD_SA of this name.
-    #[must_use]
     pub fn child(&self, name: &str) -> Option<&ExpectedChild> {
         self.children.iter().find(|known| known.name == name)
     }
@@ -142,7 +134,6 @@ impl Expectations {
     }
 
     /// Expectation of the connection of this name.
-    #[must_use]
     pub fn of(&self, connection: &str) -> Option<&Expectation> {
         self.named.get(connection).map(|place| &self.connections[*place])
     }

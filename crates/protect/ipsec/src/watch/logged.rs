@@ -22,25 +22,27 @@ const CHAIN: usize = 8;
 /// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
 const AT_MOST: usize = 4096;
 
-/// Log entries of an IKE_SA.
-#[derive(Debug, Clone)]
-pub(crate) struct SaLog {
-    /// When it was first heard of.
-    pub(crate) begun: Instant,
-    pub(crate) messages: Messages,
-    /// Our authentication, in charon's words.
-    pub(crate) local: Option<String>,
-    /// The peer's authentication.
-    pub(crate) peer: Option<String>,
-    /// Signature algorithms of our certificates and of the peer's; only the engine of Bartizan
-    /// reports them.
-    pub(crate) chains: [Vec<String>; 2],
-    /// Lines with the reason of a refusal or an end.
-    pub(crate) lines: VecDeque<String>,
-    /// Fragments of the message that goes out, or comes in, next.
-    splitting: u64,
-    /// The one whose place it took by a rekey.
-    before: Option<u32>,
+bartizan_registry::made! {
+    /// Log entries of an IKE_SA.
+    #[derive(Debug, Clone)]
+    pub(crate) struct SaLog, begin() {
+        /// When it was first heard of.
+        pub(crate) begun: Instant = Instant::now(),
+        pub(crate) messages: Messages = Messages::default(),
+        /// Our authentication, in charon's words.
+        pub(crate) local: Option<String> = None,
+        /// The peer's authentication.
+        pub(crate) peer: Option<String> = None,
+        /// Signature algorithms of our certificates and of the peer's; only the engine of Bartizan
+        /// reports them.
+        pub(crate) chains: [Vec<String>; 2] = Default::default(),
+        /// Lines with the reason of a refusal or an end.
+        pub(crate) lines: VecDeque<String> = VecDeque::new(),
+        /// Fragments of the message that goes out, or comes in, next.
+        splitting: u64 = 0,
+        /// The one whose place it took by a rekey.
+        before: Option<u32> = None,
+    }
 }
 
 /// Tales by charon's number of the IKE_SA.
@@ -111,19 +113,6 @@ impl Logged {
 }
 
 impl SaLog {
-    fn begin() -> Self {
-        Self {
-            begun: Instant::now(),
-            messages: Messages::default(),
-            local: None,
-            peer: None,
-            chains: Default::default(),
-            lines: VecDeque::new(),
-            splitting: 0,
-            before: None,
-        }
-    }
-
     /// Takes the predecessor's authentication over, unless the IKE_SA has one of its own.
     fn take_over(&mut self, before: &Self) {
         self.local = self.local.take().or_else(|| before.local.clone());

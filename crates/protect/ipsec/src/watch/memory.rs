@@ -148,7 +148,6 @@ impl Drop for Memory {
 }
 
 /// Memory of the watch over the charon behind `socket`. None if no watch runs.
-#[must_use]
 pub fn remembered(socket: &Path) -> Option<Remembered> {
     let file = file_of(socket)?;
     // A successful lock means that no watch runs. A moment's hold keeps no watch out: it tries

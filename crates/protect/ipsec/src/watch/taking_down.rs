@@ -13,26 +13,17 @@ use crate::vici::{Client, Error, Section};
 /// without asking.
 const ESCALATE: Duration = Duration::from_secs(1);
 
-/// An SA that is to be gone, and since when.
-#[derive(Debug)]
-pub(super) struct Condemned {
-    pub(super) ike: u32,
-    pub(super) child: Option<u32>,
-    since: Instant,
-    tried: Option<Instant>,
-    sighting: Sighting,
-}
-
-impl Condemned {
+bartizan_registry::made! {
+    /// An SA that is to be gone, and since when.
+    #[derive(Debug)]
+    pub(super) struct Condemned,
     /// As of now.
-    pub(super) fn new(ike: u32, child: Option<u32>, sighting: Sighting) -> Self {
-        Self {
-            ike,
-            child,
-            since: Instant::now(),
-            tried: None,
-            sighting,
-        }
+    pub(super) new(ike: u32, child: Option<u32>, sighting: Sighting) {
+        pub(super) ike: u32,
+        pub(super) child: Option<u32>,
+        since: Instant = Instant::now(),
+        tried: Option<Instant> = None,
+        sighting: Sighting,
     }
 }
 

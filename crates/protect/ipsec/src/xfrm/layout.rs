@@ -123,18 +123,13 @@ pub(super) fn family(address: IpAddr) -> u16 {
     if address.is_ipv4() { IPV4 } else { IPV6 }
 }
 
-/// Packets that the kernel's selectors can name: of a network, of a protocol and a port or of any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Prefix {
-    pub(super) address: IpAddr,
-    pub(super) bits: u8,
-    pub(super) protocol: u8,
-    pub(super) port: Option<u16>,
-}
-
-impl Prefix {
+bartizan_registry::made! {
+    /// Packets that the kernel's selectors can name: of a network, of a protocol and a port or of
+    /// any.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) struct Prefix,
     /// Encodes a selector. None if its addresses are no network, or its ports several and not all.
-    pub(super) fn of(selector: &Selector) -> Option<Self> {
+    pub(super) of(selector: &Selector) -> Option<Self> {
         let (first, last) = selector.addresses;
         let bits = match (first, last) {
             (IpAddr::V4(first), IpAddr::V4(last)) => {
@@ -156,12 +151,10 @@ impl Prefix {
             (one, other) if one == other => Some(one),
             _ => return None,
         };
-        Some(Self {
-            address: first,
-            bits: u8::try_from(bits?).ok()?,
-            protocol: selector.protocol,
-            port,
-        })
+        pub(super) address: IpAddr = first,
+        pub(super) bits: u8 = u8::try_from(bits?).ok()?,
+        pub(super) protocol: u8 = selector.protocol,
+        pub(super) port: Option<u16>,
     }
 }
 
