@@ -20,7 +20,6 @@ impl Sci {
     }
 
     /// From 16 hexadecimal digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let whole = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok().filter(|_| whole)?;

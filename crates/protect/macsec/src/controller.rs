@@ -18,14 +18,23 @@ use crate::link::{Link, Setting, Status};
 const AGAIN: Duration = Duration::from_secs(1);
 const TURN: Duration = Duration::from_millis(100);
 
-/// All links of a node.
-#[derive(Debug)]
-pub struct Controller {
-    endpoint: Option<Endpoint>,
-    /// Others that take its place, once files have changed.
-    reloaded: Option<Receiver<Endpoint>>,
-    recorder: Recorder,
-    links: Vec<Slot>,
+bartizan_registry::made! {
+    /// All links of a node.
+    #[derive(Debug)]
+    pub struct Controller,
+    /// Opens every link; those that cannot be opened now are tried again. `endpoint` is what
+    /// exchanges need, where a link has any.
+    pub new(settings: Vec<Setting>, endpoint: impl Into<Option<Endpoint>>, recorder: Recorder) {
+        let endpoint = endpoint.into();
+        let now = clock::now();
+        let open = |setting| open(setting, endpoint.as_ref(), &recorder, now);
+        let links = settings.into_iter().map(open).collect();
+        endpoint: Option<Endpoint>,
+        /// Others that take its place, once files have changed.
+        reloaded: Option<Receiver<Endpoint>> = None,
+        recorder: Recorder,
+        links: Vec<Slot>,
+    }
 }
 
 /// A link, or why there is none.
@@ -45,21 +54,6 @@ enum Slot {
 }
 
 impl Controller {
-    /// Opens every link; those that cannot be opened now are tried again. `endpoint` is what exchanges need, where a link has any.
-    pub fn new(settings: Vec<Setting>, endpoint: impl Into<Option<Endpoint>>, recorder: Recorder) -> Self {
-        let endpoint = endpoint.into();
-        let now = clock::now();
-        let links = settings
-            .into_iter()
-            .map(|setting| open(setting, endpoint.as_ref(), &recorder, now));
-        Self {
-            links: links.collect(),
-            endpoint,
-            reloaded: None,
-            recorder,
-        }
-    }
-
     /// Takes endpoints that follow the first: standing links are judged by the latest.
     #[must_use]
     pub fn reloading(mut self, reloaded: Receiver<Endpoint>) -> Self {

@@ -37,18 +37,33 @@ const FAMILY: &str = "netdev";
 /// Each rule's comment begins with it.
 const MARK: &str = "bartizan-macsec";
 
-/// The rules for the ports of one node.
-#[derive(Debug, Clone)]
-pub struct Guard {
-    node: String,
-    name: String,
-    ports: Vec<Port>,
-    /// Numbers of the interfaces that ports were when rules were installed, by the ports' names.
-    seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>>,
-    /// True once the lack of programs at devices in this kernel was logged.
-    said: Arc<AtomicBool>,
-    /// The listing of the table where it is installed and nothing of it is changed.
-    wanted: Arc<OnceLock<Listing>>,
+bartizan_registry::made! {
+    /// The rules for the ports of one node.
+    #[derive(Debug, Clone)]
+    pub struct Guard,
+    /// The rules for every MACsec link of `node`.
+    pub of(deployment: &Deployment, node: &str) {
+        let links = deployment.macsec_links(node);
+        let ports = links.filter_map(|(_, interface, link)| {
+            let (port, device) = link.at(&interface.between, node)?;
+            Some(Port {
+                name: port.to_owned(),
+                device: device.to_owned(),
+                exchange: matches!(link.keying, Keying::Direct | Keying::Mka(Cak::Exchange)),
+                unencrypted: link.unencrypted.clone(),
+            })
+        });
+        node: String = node.to_owned(),
+        name: String = name(node),
+        ports: Vec<Port> = ports.collect(),
+        /// Numbers of the interfaces that ports were when rules were installed, by the ports'
+        /// names.
+        seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>> = Arc::default(),
+        /// True once the lack of programs at devices in this kernel was logged.
+        said: Arc<AtomicBool> = Arc::default(),
+        /// The listing of the table where it is installed and nothing of it is changed.
+        wanted: Arc<OnceLock<Listing>> = Arc::default(),
+    }
 }
 
 /// A port, and what passes it besides EAPOL and MACsec.
@@ -85,28 +100,6 @@ pub struct Dropped {
 }
 
 impl Guard {
-    /// The rules for every MACsec link of `node`.
-    pub fn of(deployment: &Deployment, node: &str) -> Self {
-        let links = deployment.macsec_links(node);
-        let ports = links.filter_map(|(_, interface, link)| {
-            let (port, device) = link.at(&interface.between, node)?;
-            Some(Port {
-                name: port.to_owned(),
-                device: device.to_owned(),
-                exchange: matches!(link.keying, Keying::Direct | Keying::Mka(Cak::Exchange)),
-                unencrypted: link.unencrypted.clone(),
-            })
-        });
-        Self {
-            node: node.to_owned(),
-            name: name(node),
-            ports: ports.collect(),
-            seen: Arc::default(),
-            said: Arc::default(),
-            wanted: Arc::default(),
-        }
-    }
-
     /// Installs them in this network namespace, in place of those of before, in one step; those that are installed stay, with their counts.
     ///
     /// # Errors

@@ -298,7 +298,6 @@ impl Link {
     }
 
     /// State of the link.
-    #[must_use]
     pub fn status(&self, now: Instant) -> Status {
         let state = self.secy.state().ok();
         self.seen.status(

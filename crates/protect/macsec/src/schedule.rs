@@ -152,20 +152,24 @@ pub struct Installed {
     pub receive: BTreeSet<An>,
 }
 
-/// When keys change on one link.
-#[derive(Debug)]
-pub struct Schedule {
-    terms: Terms,
-    suite: &'static MacsecSuite,
-    direction: Direction,
-    own: Sci,
-    connection: Option<Connection>,
-    sending: Sending,
-    receiving: Receiving,
-    /// The last exchange that ended well, where this process had it.
-    authenticated: Option<Instant>,
-    /// When all keys end.
-    ends: Option<Instant>,
+bartizan_registry::made! {
+    /// When keys change on one link.
+    #[derive(Debug)]
+    pub struct Schedule,
+    /// Schedule of one end, which sends on the channel `own` in this direction.
+    pub new(terms: Terms, suite: &'static MacsecSuite, direction: Direction, own: Sci) {
+        terms: Terms,
+        suite: &'static MacsecSuite,
+        direction: Direction,
+        own: Sci,
+        connection: Option<Connection> = None,
+        sending: Sending = Sending::default(),
+        receiving: Receiving = Receiving::default(),
+        /// The last exchange that ended well, where this process had it.
+        authenticated: Option<Instant> = None,
+        /// When all keys end.
+        ends: Option<Instant> = None,
+    }
 }
 
 /// Result of an exchange.
@@ -214,21 +218,6 @@ struct Receiving {
 }
 
 impl Schedule {
-    /// Schedule of one end, which sends on the channel `own` in this direction.
-    pub fn new(terms: Terms, suite: &'static MacsecSuite, direction: Direction, own: Sci) -> Self {
-        Self {
-            terms,
-            suite,
-            direction,
-            own,
-            connection: None,
-            sending: Sending::default(),
-            receiving: Receiving::default(),
-            authenticated: None,
-            ends: None,
-        }
-    }
-
     /// Keys of a predecessor are in the kernel: they have the rest of their time.
     pub fn found(&mut self, authenticated: Option<Instant>, ends: Option<Instant>) {
         (self.authenticated, self.ends) = (authenticated, ends);

@@ -54,7 +54,6 @@ impl Segment<'static> {
 
 impl<'a> Segment<'a> {
     /// Reads one; none where it is no segment.
-    #[must_use]
     pub fn read(frame: &'a [u8]) -> Option<Self> {
         let (header, rest) = frame.split_first_chunk::<HEADER>()?;
         let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);

@@ -55,19 +55,23 @@ pub enum Received {
     Message(Message),
 }
 
-/// One end of an exchange.
-#[derive(Debug)]
-pub struct Session {
-    stream: Stream,
-    tls: Tls,
-    messages: Messages,
-    /// Time of its beginning.
-    pub began: Instant,
-    /// Its handshake ended well.
-    established: bool,
-    /// The peer has sent a message: that it acknowledges octets proves nothing, since nothing
-    /// authenticates an acknowledgement.
-    greeted: bool,
+bartizan_registry::made! {
+    /// One end of an exchange.
+    #[derive(Debug)]
+    pub struct Session,
+    /// Waits for what a peer begins.
+    pub accept(accepting: Accepting, conversation: u64, mtu: u32, now: Instant) {
+        stream: Stream = Stream::new(From::Server, conversation, mtu),
+        tls: Tls = Tls::accept(accepting),
+        messages: Messages = Messages::default(),
+        /// Time of its beginning.
+        pub began: Instant = now,
+        /// Its handshake ended well.
+        established: bool = false,
+        /// The peer has sent a message: that it acknowledges octets proves nothing, since nothing
+        /// authenticates an acknowledgement.
+        greeted: bool = false,
+    }
 }
 
 impl Session {
@@ -87,18 +91,6 @@ impl Session {
         };
         session.flush()?;
         Ok(session)
-    }
-
-    /// Waits for what a peer begins.
-    pub fn accept(accepting: Accepting, conversation: u64, mtu: u32, now: Instant) -> Self {
-        Self {
-            stream: Stream::new(From::Server, conversation, mtu),
-            tls: Tls::accept(accepting),
-            messages: Messages::default(),
-            began: now,
-            established: false,
-            greeted: false,
-        }
     }
 
     /// The number of its conversation.

@@ -30,44 +30,31 @@ pub enum Broken {
     Full,
 }
 
-/// One end of a conversation.
-#[derive(Debug)]
-pub struct Stream {
-    from: From,
-    conversation: u64,
-    /// Octets of payload that a frame carries.
-    room: usize,
-    /// Unacknowledged octets, from `acknowledged` on; the first `sent` octets of it were sent.
-    waiting: VecDeque<u8>,
-    acknowledged: u32,
-    sent: usize,
-    /// Next octet of the peer's stream.
-    expected: u32,
-    owes_acknowledgement: bool,
-    again: Duration,
-    again_at: Option<Instant>,
-    silent_since: Option<Instant>,
+bartizan_registry::made! {
+    /// One end of a conversation.
+    #[derive(Debug)]
+    pub struct Stream,
+    /// One end; `mtu` is how many octets a frame's payload may have.
+    pub new(from: From, conversation: u64, mtu: u32) {
+        let mtu = usize::try_from(mtu).unwrap_or(usize::MAX).min(9000);
+        from: From,
+        conversation: u64,
+        /// Octets of payload that a frame carries.
+        room: usize = mtu.saturating_sub(segment::HEADER).max(1),
+        /// Unacknowledged octets, from `acknowledged` on; the first `sent` octets of it were sent.
+        waiting: VecDeque<u8> = VecDeque::new(),
+        acknowledged: u32 = 0,
+        sent: usize = 0,
+        /// Next octet of the peer's stream.
+        expected: u32 = 0,
+        owes_acknowledgement: bool = false,
+        again: Duration = FIRST_AGAIN,
+        again_at: Option<Instant> = None,
+        silent_since: Option<Instant> = None,
+    }
 }
 
 impl Stream {
-    /// One end; `mtu` is how many octets a frame's payload may have.
-    pub fn new(from: From, conversation: u64, mtu: u32) -> Self {
-        let mtu = usize::try_from(mtu).unwrap_or(usize::MAX).min(9000);
-        Self {
-            from,
-            conversation,
-            room: mtu.saturating_sub(segment::HEADER).max(1),
-            waiting: VecDeque::new(),
-            acknowledged: 0,
-            sent: 0,
-            expected: 0,
-            owes_acknowledgement: false,
-            again: FIRST_AGAIN,
-            again_at: None,
-            silent_since: None,
-        }
-    }
-
     /// Its number.
     pub const fn conversation(&self) -> u64 {
         self.conversation

@@ -7,13 +7,17 @@ use bartizan_tls::{Accepting, Connecting, Established, Refused, Watch};
 use rustls::server::Acceptor;
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection, SideData};
 
-/// One TLS 1.3 connection.
-pub(crate) struct Tls {
-    connection: Connection,
-    /// Observations of its handshake.
-    pub(crate) watch: Watch,
-    /// An alert of a connection that was not made.
-    alert: Vec<u8>,
+bartizan_registry::made! {
+    /// One TLS 1.3 connection.
+    pub(crate) struct Tls,
+    /// The server's end.
+    pub(crate) accept(accepting: Accepting) {
+        /// Observations of its handshake.
+        pub(crate) watch: Watch = accepting.watch.clone(),
+        connection: Connection = Connection::Accepting(Box::default(), Box::new(accepting)),
+        /// An alert of a connection that was not made.
+        alert: Vec<u8> = Vec::new(),
+    }
 }
 
 enum Connection {
@@ -52,15 +56,6 @@ impl Tls {
             watch,
             alert: Vec::new(),
         })
-    }
-
-    /// The server's end.
-    pub(crate) fn accept(accepting: Accepting) -> Self {
-        Self {
-            watch: accepting.watch.clone(),
-            connection: Connection::Accepting(Box::default(), Box::new(accepting)),
-            alert: Vec::new(),
-        }
     }
 
     /// Takes a part of what has arrived.

@@ -6,26 +6,19 @@ use bartizan_wire::eapol::kind;
 /// The version of EAPOL that is sent: that of IEEE 802.1X-2010, the first with MKA.
 const VERSION: u8 = 3;
 
-/// A packet of EAP (RFC 3748, section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Packet<'a> {
-    pub(super) code: u8,
-    pub(super) identifier: u8,
-    /// Method of a request or a response, and its data.
-    pub(super) method: Option<(u8, &'a [u8])>,
-}
-
-impl<'a> Packet<'a> {
+bartizan_registry::made! {
+    /// A packet of EAP (RFC 3748, section 4).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) struct Packet<'a>,
     /// Reads the body of a frame of EAPOL.
-    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+    pub(super) read(body: &'a [u8]) -> Option<Self> {
         let (&[code, identifier, high, low], rest) = body.split_first_chunk::<4>()?;
         let length = usize::from(u16::from_be_bytes([high, low]));
         let rest = rest.get(..length.checked_sub(4)?)?;
-        Some(Self {
-            code,
-            identifier,
-            method: rest.split_first().map(|(&method, data)| (method, data)),
-        })
+        pub(super) code: u8,
+        pub(super) identifier: u8,
+        /// Method of a request or a response, and its data.
+        pub(super) method: Option<(u8, &'a [u8])> = rest.split_first().map(|(&method, data)| (method, data)),
     }
 }
 

@@ -129,7 +129,6 @@ impl State {
     }
 
     /// The association that it sends with, where it can.
-    #[must_use]
     pub fn sends(&self) -> Option<&SaState> {
         let sends = self.transmit.get(&self.encoding);
         sends.filter(|sa| sa.active && self.operational)
@@ -142,7 +141,6 @@ impl State {
     }
 
     /// The channel of this identifier.
-    #[must_use]
     pub fn channel(&self, sci: Sci) -> Option<&ChannelState> {
         self.channels.iter().find(|channel| channel.sci == sci)
     }

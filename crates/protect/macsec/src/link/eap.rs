@@ -15,28 +15,21 @@ use crate::eap::{Authenticated, Authenticator, Happened};
 /// Time between two runs that the other end asks for: any host on the wire can ask.
 const ASKED: Duration = Duration::from_secs(1);
 
-/// EAP at a port of which this end is the authenticator.
-#[derive(Debug)]
-pub(super) struct EapPort {
-    pub(super) socket: FrameSocket,
-    pub(super) endpoint: Endpoint,
-    authenticator: Authenticator,
-    /// The other end has asked to be authenticated.
-    asked: bool,
-    began: Option<Instant>,
+bartizan_registry::made! {
+    /// EAP at a port of which this end is the authenticator.
+    #[derive(Debug)]
+    pub(super) struct EapPort,
+    pub(super) open(port: &str, address: [u8; 6], endpoint: &Endpoint) -> Result<Self, Error> {
+        pub(super) socket: FrameSocket = FrameSocket::open(port, address, ethertype::EAPOL)?,
+        pub(super) endpoint: Endpoint = endpoint.clone(),
+        authenticator: Authenticator = Authenticator::new(address),
+        /// The other end has asked to be authenticated.
+        asked: bool = false,
+        began: Option<Instant> = None,
+    }
 }
 
 impl EapPort {
-    pub(super) fn open(port: &str, address: [u8; 6], endpoint: &Endpoint) -> Result<Self, Error> {
-        Ok(Self {
-            socket: FrameSocket::open(port, address, ethertype::EAPOL)?,
-            endpoint: endpoint.clone(),
-            authenticator: Authenticator::new(address),
-            asked: false,
-            began: None,
-        })
-    }
-
     pub(super) fn wake(&self) -> Option<Instant> {
         self.authenticator.wake()
     }

@@ -13,13 +13,18 @@ pub(super) const EVERY: Duration = Duration::from_secs(60);
 /// next one.
 const EARLY: Duration = Duration::from_secs(300);
 
-/// The peer's proof, and when it is judged next.
-#[derive(Debug)]
-pub(super) struct Proven {
-    pub(super) established: Arc<Established>,
-    judge_at: Instant,
-    /// The end of a certificate before which another exchange was asked for.
-    asked: Option<SystemTime>,
+bartizan_registry::made! {
+    /// The peer's proof, and when it is judged next.
+    #[derive(Debug)]
+    pub(super) struct Proven,
+    /// By a handshake that has just ended. It may have begun before the files changed, so it is
+    /// judged at the next look.
+    pub(super) by(established: Arc<Established>, before: Option<&Self>, now: Instant) {
+        pub(super) established: Arc<Established>,
+        judge_at: Instant = now,
+        /// The end of a certificate before which another exchange was asked for.
+        asked: Option<SystemTime> = before.and_then(|before| before.asked),
+    }
 }
 
 /// Fate of the keys.
@@ -33,16 +38,6 @@ pub(super) enum Judged {
 }
 
 impl Proven {
-    /// By a handshake that has just ended. It may have begun before the files changed, so it is
-    /// judged at the next look.
-    pub(super) fn by(established: Arc<Established>, before: Option<&Self>, now: Instant) -> Self {
-        Self {
-            established,
-            judge_at: now,
-            asked: before.and_then(|before| before.asked),
-        }
-    }
-
     /// The same for a successor of this process.
     pub(super) fn proof(&self) -> Proof {
         Proof {

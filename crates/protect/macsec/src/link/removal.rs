@@ -4,22 +4,14 @@ use std::time::Instant;
 
 use super::{FIRST_AGAIN, LOOK, Link};
 
-/// A removal that is not done.
-#[derive(Debug)]
-pub(super) struct Removal {
-    /// Reason for it.
-    said: String,
-    at: Instant,
-    failed: bool,
-}
-
-impl Removal {
-    pub(super) fn new(said: &str, now: Instant) -> Self {
-        Self {
-            said: said.to_owned(),
-            at: now,
-            failed: false,
-        }
+bartizan_registry::made! {
+    /// A removal that is not done.
+    #[derive(Debug)]
+    pub(super) struct Removal, pub(super) new(said: &str, now: Instant) {
+        /// Reason for it.
+        said: String = said.to_owned(),
+        at: Instant = now,
+        failed: bool = false,
     }
 }
 

@@ -17,35 +17,93 @@ use crate::mka::{EapPeer, Role};
 use crate::schedule::Terms;
 use crate::session::PROTOCOL;
 
-/// Settings of a link.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// Peer and interface, `oru-FH`.
-    pub name: String,
-    /// The node at the other end.
-    pub peer: String,
-    /// The interface of the standards.
-    pub interface: InterfaceKind,
-    /// Which direction this end sends in.
-    pub direction: Direction,
-    /// The Ethernet port of this end.
-    pub port: String,
-    /// The MACsec device of this end.
-    pub device: String,
-    /// Settings of the device.
-    pub device_settings: kernel::Settings,
-    /// Octets that frames of the link need.
-    pub mtu: Option<u32>,
-    /// When keys change.
-    pub terms: Terms,
-    /// Context that keys are bound to.
-    pub binding: Binding,
-    /// MKA settings. None if MKA does not distribute the keys.
-    pub mka: Option<MkaSetting>,
-    /// Directory of the state that a successor of the controller needs.
-    pub directory: PathBuf,
-    /// Guard to install before the port is set up. None if the port is not guarded.
-    pub guard: Option<Guard>,
+bartizan_registry::made! {
+    /// Settings of a link.
+    #[derive(Debug, Clone)]
+    pub struct Setting, of(own: &Node, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
+        let node = own.name.as_str();
+        let (port, device) = link.at(&interface.between, node)?;
+        let peer_name = peer.name.as_str();
+        // A switch has none that the file names.
+        let (peer_port, _) = link.at(&interface.between, peer_name).unwrap_or_default();
+        let begins = link.initiator.as_str() == node;
+        let (client, server, ports) = match begins {
+            true => (node, peer_name, [port, peer_port]),
+            false => (peer_name, node, [peer_port, port]),
+        };
+        /// Peer and interface, `oru-FH`.
+        pub name: String = format!("{peer_name}-{}", interface.kind.name()),
+        /// The node at the other end.
+        pub peer: String = peer_name.to_owned(),
+        /// The interface of the standards.
+        pub interface: InterfaceKind = interface.kind,
+        /// Which direction this end sends in.
+        pub direction: Direction = match begins {
+            true => Direction::FromClient,
+            false => Direction::FromServer,
+        },
+        /// The Ethernet port of this end.
+        pub port: String = port.to_owned(),
+        /// The MACsec device of this end.
+        pub device: String = device.to_owned(),
+        /// Settings of the device.
+        pub device_settings: kernel::Settings = kernel::Settings {
+            suite: link.suite,
+            confidentiality: match link.confidentiality {
+                Confidentiality::Encrypt => kernel::Confidentiality::Encrypted,
+                Confidentiality::Integrity => kernel::Confidentiality::IntegrityOnly,
+            },
+            replay: Replay::Window(link.replay_window),
+        },
+        /// Octets that frames of the link need.
+        pub mtu: Option<u32> = link.mtu,
+        /// When keys change.
+        pub terms: Terms = Terms {
+            packets: link.rekey_packets,
+            lifetime: link.rekey * 2 + Duration::from_secs(10),
+            ..Terms::new(link.rekey, link.keys_per_exchange)
+        },
+        /// Context that keys are bound to.
+        pub binding: Binding = Binding {
+            client: client.to_owned(),
+            server: server.to_owned(),
+            interface: interface.kind.name().to_owned(),
+            ports: ports.map(str::to_owned),
+            suite: link.suite,
+        },
+        /// MKA settings. None if MKA does not distribute the keys.
+        pub mka: Option<MkaSetting> = match &link.keying {
+            Keying::Direct => None,
+            keying => Some(MkaSetting {
+                role: match begins {
+                    true => Role::KeyServer,
+                    false => Role::Other,
+                },
+                file: match keying {
+                    Keying::Mka(Cak::Files(files)) => {
+                        let end = interface.between.iter().position(|name| name.as_str() == node);
+                        files[end?].clone()
+                    }
+                    _ => None,
+                },
+                eap: match (keying, begins) {
+                    (Keying::EapTls, true) => Some(EapEnd::Authenticator),
+                    (Keying::EapTls, false) => Some(EapEnd::Peer(Box::new(EapPeer {
+                        name: node.to_owned(),
+                        files: own.files.clone()?,
+                        authenticator: peer.identity.clone(),
+                        policy: Policy::clone(&interface.policy),
+                    }))),
+                    _ => None,
+                },
+                program: None,
+            }),
+        },
+        /// Directory of the state that a successor of the controller needs.
+        pub directory: PathBuf = Path::new(RUN).join(node),
+        /// Guard to install before the port is set up. None if the port is not guarded.
+        pub guard: Option<Guard> = None,
+    }
 }
 
 /// Directory of the controllers' sockets, one directory per node.
@@ -108,86 +166,11 @@ impl Setting {
     }
 
     /// The links of a node, in the order of the file.
-    #[must_use]
     pub fn all(deployment: &Deployment, node: &str) -> Vec<Self> {
         let links = deployment.macsec_links(node);
         links
             .filter_map(|(peer, interface, link)| Self::of(deployment.node(node)?, peer, interface, link))
             .collect()
-    }
-
-    fn of(own: &Node, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
-        let node = own.name.as_str();
-        let (port, device) = link.at(&interface.between, node)?;
-        let peer_name = peer.name.as_str();
-        // A switch has none that the file names.
-        let (peer_port, _) = link.at(&interface.between, peer_name).unwrap_or_default();
-        let begins = link.initiator.as_str() == node;
-        let (client, server, ports) = match begins {
-            true => (node, peer_name, [port, peer_port]),
-            false => (peer_name, node, [peer_port, port]),
-        };
-        Some(Self {
-            name: format!("{peer_name}-{}", interface.kind.name()),
-            peer: peer_name.to_owned(),
-            interface: interface.kind,
-            direction: match begins {
-                true => Direction::FromClient,
-                false => Direction::FromServer,
-            },
-            port: port.to_owned(),
-            device: device.to_owned(),
-            device_settings: kernel::Settings {
-                suite: link.suite,
-                confidentiality: match link.confidentiality {
-                    Confidentiality::Encrypt => kernel::Confidentiality::Encrypted,
-                    Confidentiality::Integrity => kernel::Confidentiality::IntegrityOnly,
-                },
-                replay: Replay::Window(link.replay_window),
-            },
-            mtu: link.mtu,
-            terms: Terms {
-                packets: link.rekey_packets,
-                lifetime: link.rekey * 2 + Duration::from_secs(10),
-                ..Terms::new(link.rekey, link.keys_per_exchange)
-            },
-            mka: match &link.keying {
-                Keying::Direct => None,
-                keying => Some(MkaSetting {
-                    role: match begins {
-                        true => Role::KeyServer,
-                        false => Role::Other,
-                    },
-                    file: match keying {
-                        Keying::Mka(Cak::Files(files)) => {
-                            let end = interface.between.iter().position(|name| name.as_str() == node);
-                            files[end?].clone()
-                        }
-                        _ => None,
-                    },
-                    eap: match (keying, begins) {
-                        (Keying::EapTls, true) => Some(EapEnd::Authenticator),
-                        (Keying::EapTls, false) => Some(EapEnd::Peer(Box::new(EapPeer {
-                            name: node.to_owned(),
-                            files: own.files.clone()?,
-                            authenticator: peer.identity.clone(),
-                            policy: Policy::clone(&interface.policy),
-                        }))),
-                        _ => None,
-                    },
-                    program: None,
-                }),
-            },
-            directory: Path::new(RUN).join(node),
-            guard: None,
-            binding: Binding {
-                client: client.to_owned(),
-                server: server.to_owned(),
-                interface: interface.kind.name().to_owned(),
-                ports: ports.map(str::to_owned),
-                suite: link.suite,
-            },
-        })
     }
 }
 
@@ -206,7 +189,6 @@ pub fn endpoint(
 }
 
 /// The peers whose certificates a node judges on its MACsec links.
-#[must_use]
 pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {
     let links = deployment.macsec_links(node).filter(|(_, _, link)| link.has_exchange());
     let peers = links.map(|(peer, interface, _)| {

@@ -13,26 +13,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An interface that no host has: wpa_supplicant ends when it does not find it, and nothing is keyed.
 pub(super) const NOWHERE: &str = "bartizan-none";
 
-/// Abilities of a wpa_supplicant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ability {
-    /// `2.10`.
-    pub version: String,
-    /// It has the driver that keys the kernel's MACsec.
-    pub kernel_macsec: bool,
-    /// Its key server can distribute keys of 256 bits (`macsec_csindex`, from 2.11 on): otherwise of 128 alone.
-    pub keys_of_256_bits: bool,
-    /// It can be the peer of EAP-TLS.
-    pub eap_tls: bool,
-}
-
-impl Ability {
+bartizan_registry::made! {
+    /// Abilities of a wpa_supplicant.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Ability,
     /// Asks it. `program` makes one, without arguments.
     ///
     /// # Errors
     ///
     /// [`Error::Host`]: it is not there, or does not answer.
-    pub fn ask(program: &dyn Fn() -> Program) -> Result<Self, Error> {
+    pub ask(program: &dyn Fn() -> Program) -> Result<Self, Error> {
         let said = program().argument("-v").start()?.finish(PATIENCE)?.text();
         let version = said
             .split_whitespace()
@@ -44,15 +34,20 @@ impl Ability {
             (asked.status, asked.text())
         };
         let driver = |line: &str| line.trim_start().starts_with(&format!("{DRIVER} ="));
-        Ok(Self {
-            version,
-            kernel_macsec: drivers.lines().any(driver),
-            keys_of_256_bits: !answers(program, " key_mgmt=NONE\n macsec_csindex=1")?
-                .contains("unknown network field 'macsec_csindex'"),
-            eap_tls: !answers(program, " key_mgmt=IEEE8021X\n eap=TLS")?.contains("unknown EAP method 'TLS'"),
-        })
+        /// `2.10`.
+        pub version: String,
+        /// It has the driver that keys the kernel's MACsec.
+        pub kernel_macsec: bool = drivers.lines().any(driver),
+        /// Its key server can distribute keys of 256 bits (`macsec_csindex`, from 2.11 on):
+        /// otherwise of 128 alone.
+        pub keys_of_256_bits: bool = !answers(program, " key_mgmt=NONE\n macsec_csindex=1")?
+            .contains("unknown network field 'macsec_csindex'"),
+        /// It can be the peer of EAP-TLS.
+        pub eap_tls: bool = !answers(program, " key_mgmt=IEEE8021X\n eap=TLS")?.contains("unknown EAP method 'TLS'"),
     }
+}
 
+impl Ability {
     /// Why it cannot be the peer of EAP-TLS; none where it can.
     pub fn lacks_eap(&self) -> Option<&'static str> {
         (!self.eap_tls).then_some("it was built without EAP-TLS (CONFIG_EAP_TLS)")

@@ -25,41 +25,30 @@ const ANOTHER: Duration = Duration::from_secs(20);
 /// not agree at all.
 const SOON: Duration = Duration::from_secs(5);
 
-/// The authenticated end of a link.
-#[derive(Debug)]
-pub struct Authentication {
-    terms: Terms,
-    /// Since when wpa_supplicant runs.
-    pub running: Option<Instant>,
-    in_use: InUse,
-    /// Why the next key that is seen came about.
-    cause: Cause,
-    start_at: Option<Instant>,
-    /// When authentication ended well while a key was in use, which was not replaced since.
-    succeeded: Option<Instant>,
-    /// Since when no key is agreed on, and how long that may last.
-    without: Instant,
-    patience: Duration,
-    /// Number of authentications that ended well without another key.
-    pub not_rekeyed: u64,
+bartizan_registry::made! {
+    /// The authenticated end of a link.
+    #[derive(Debug)]
+    pub struct Authentication,
+    /// An end at which nothing runs yet: wpa_supplicant is started at the first look.
+    pub new(terms: Terms, now: Instant) {
+        terms: Terms,
+        /// Since when wpa_supplicant runs.
+        pub running: Option<Instant> = None,
+        in_use: InUse = InUse::default(),
+        /// Why the next key that is seen came about.
+        cause: Cause = Cause::Exchange,
+        start_at: Option<Instant> = Some(now),
+        /// When authentication ended well while a key was in use, which was not replaced since.
+        succeeded: Option<Instant> = None,
+        /// Since when no key is agreed on, and how long that may last.
+        without: Instant = now,
+        patience: Duration = AGREEMENT,
+        /// Number of authentications that ended well without another key.
+        pub not_rekeyed: u64 = 0,
+    }
 }
 
 impl Authentication {
-    /// An end at which nothing runs yet: wpa_supplicant is started at the first look.
-    pub fn new(terms: Terms, now: Instant) -> Self {
-        Self {
-            terms,
-            running: None,
-            in_use: InUse::default(),
-            cause: Cause::Exchange,
-            start_at: Some(now),
-            succeeded: None,
-            without: now,
-            patience: AGREEMENT,
-            not_rekeyed: 0,
-        }
-    }
-
     /// A predecessor's wpa_supplicant runs, since then.
     pub fn adopt(&mut self, since: Instant) {
         (self.running, self.start_at, self.cause) = (Some(since), None, Cause::Found);

@@ -29,7 +29,6 @@ pub struct Ckn(String);
 
 impl Ckn {
     /// From 2 to 64 hexadecimal digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let whole = text.len().is_multiple_of(2) && (2..=LONGEST_CKN * 2).contains(&text.len());
         (whole && is_hexadecimal(text)).then(|| Self(text.to_ascii_lowercase()))
@@ -115,23 +114,19 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A file with a CAK, which an operator or another program replaces now and then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CakFile {
-    path: PathBuf,
-    /// Identity of the file at the last read: device and number, size, time of the last change.
-    read: Option<[i64; 5]>,
+bartizan_registry::made! {
+    /// A file with a CAK, which an operator or another program replaces now and then.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CakFile,
+    /// A file that was not read yet.
+    pub new(path: &Path) {
+        path: PathBuf = path.to_owned(),
+        /// Identity of the file at the last read: device and number, size, time of the last change.
+        read: Option<[i64; 5]> = None,
+    }
 }
 
 impl CakFile {
-    /// A file that was not read yet.
-    pub fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            read: None,
-        }
-    }
-
     /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -35,51 +35,36 @@ impl Agreed {
     }
 }
 
-/// The CAK of one end, and the key under it.
-#[derive(Debug)]
-pub struct Rotation {
-    terms: Terms,
-    direction: Direction,
-    /// The CAK that runs, where this process knows it.
-    cak: Option<Cak>,
-    /// Name of the CAK that wpa_supplicant runs under, and since when it runs.
-    running: Option<(Ckn, Instant)>,
-    /// Time at which the exchange or the file gave the CAK. A restart of wpa_supplicant does not
-    /// change it.
-    pub given: Option<Instant>,
-    in_use: InUse,
-    /// Why the next key that is seen came about.
-    cause: Cause,
-    wanted: Option<Cause>,
-    renewing: Option<Instant>,
-    /// Returns true if the peer answers, as far as is known.
-    pub connected: bool,
-    start_at: Option<Instant>,
-    /// CAKs come from a file: a late one is reported, and its keys do not end.
-    of_file: bool,
-    outlived: bool,
+bartizan_registry::made! {
+    /// The CAK of one end, and the key under it.
+    #[derive(Debug)]
+    pub struct Rotation,
+    /// State of one end, of which nothing is known yet.
+    pub new(terms: Terms, direction: Direction) {
+        terms: Terms,
+        direction: Direction,
+        /// The CAK that runs, where this process knows it.
+        cak: Option<Cak> = None,
+        /// Name of the CAK that wpa_supplicant runs under, and since when it runs.
+        running: Option<(Ckn, Instant)> = None,
+        /// Time at which the exchange or the file gave the CAK. A restart of wpa_supplicant does
+        /// not change it.
+        pub given: Option<Instant> = None,
+        in_use: InUse = InUse::default(),
+        /// Why the next key that is seen came about.
+        cause: Cause = Cause::Found,
+        wanted: Option<Cause> = None,
+        renewing: Option<Instant> = None,
+        /// Returns true if the peer answers, as far as is known.
+        pub connected: bool = false,
+        start_at: Option<Instant> = None,
+        /// CAKs come from a file: a late one is reported, and its keys do not end.
+        of_file: bool = false,
+        outlived: bool = false,
+    }
 }
 
 impl Rotation {
-    /// State of one end, of which nothing is known yet.
-    pub fn new(terms: Terms, direction: Direction) -> Self {
-        Self {
-            terms,
-            direction,
-            cak: None,
-            running: None,
-            given: None,
-            in_use: InUse::default(),
-            cause: Cause::Found,
-            wanted: None,
-            renewing: None,
-            connected: false,
-            start_at: None,
-            of_file: false,
-            outlived: false,
-        }
-    }
-
     /// The same with CAKs of a file.
     #[must_use]
     pub const fn of_file(mut self) -> Self {

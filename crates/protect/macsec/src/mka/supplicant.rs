@@ -168,7 +168,6 @@ impl Supplicant {
     }
 
     /// The one of the system.
-    #[must_use]
     pub fn of_system() -> Program {
         Program::of_system("wpa_supplicant").package("wpasupplicant")
     }

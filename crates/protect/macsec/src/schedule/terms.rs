@@ -10,36 +10,28 @@ const EXHAUSTION: u64 = 0xc000_0000;
 /// The default with suites of 32 bits: half of the numbers.
 const HALF: u64 = 1 << 31;
 
-/// Lifetime of a key, and time limits of a peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
-    /// Age at which a key is replaced.
-    pub rekey: Duration,
-    /// Frames after which it is.
-    pub packets: u64,
-    /// Age at which a key that was not replaced is removed.
-    pub lifetime: Duration,
-    /// Keys that an exchange gives to each direction, before there is another exchange.
-    pub keys_per_exchange: u64,
-    /// Time that frames may be on their way.
-    pub grace: Duration,
-    /// Time limit of a peer's answer.
-    pub patience: Duration,
+bartizan_registry::made! {
+    /// Lifetime of a key, and time limits of a peer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Terms,
+    /// A key that is replaced at this age, and every so many of them by another exchange.
+    pub new(rekey: Duration, keys_per_exchange: u64) {
+        /// Age at which a key is replaced.
+        pub rekey: Duration,
+        /// Frames after which it is.
+        pub packets: u64 = HALF,
+        /// Age at which a key that was not replaced is removed.
+        pub lifetime: Duration = rekey * 2,
+        /// Keys that an exchange gives to each direction, before there is another exchange.
+        pub keys_per_exchange: u64 = keys_per_exchange.max(1),
+        /// Time that frames may be on their way.
+        pub grace: Duration = Duration::from_millis(200),
+        /// Time limit of a peer's answer.
+        pub patience: Duration = Duration::from_secs(10),
+    }
 }
 
 impl Terms {
-    /// A key that is replaced at this age, and every so many of them by another exchange.
-    pub fn new(rekey: Duration, keys_per_exchange: u64) -> Self {
-        Self {
-            rekey,
-            packets: HALF,
-            lifetime: rekey * 2,
-            keys_per_exchange: keys_per_exchange.max(1),
-            grace: Duration::from_millis(200),
-            patience: Duration::from_secs(10),
-        }
-    }
-
     /// Time from an exchange, in which the peer proves itself, to the removal of all keys that came
     /// from it: that of its last key.
     pub fn authentication(&self) -> Duration {
@@ -49,7 +41,6 @@ impl Terms {
     }
 
     /// Frames after which a key is nearly used up: the kernel stops sending when the numbers are.
-    #[must_use]
     pub fn most_packets(&self, suite: &MacsecSuite) -> u64 {
         match suite.packet_number_bits {
             64 => u64::MAX / 2,
