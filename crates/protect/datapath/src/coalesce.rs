@@ -21,15 +21,20 @@ const DATAGRAMS: u32 = 64;
 /// An IPv4 packet that is not to be cut and is no part of another.
 const WHOLE: [u8; 2] = [0x40, 0];
 
-/// A packet that grows. The description before it is [`Offload`], as a device takes it.
-#[derive(Debug)]
-pub struct Coalesced {
-    /// Room for the description, then the packet.
-    buffer: Vec<u8>,
-    length: usize,
-    held: Option<Held>,
-    /// True if the device takes datagrams of UDP put together.
-    datagrams: bool,
+bartizan_registry::made! {
+    /// A packet that grows. The description before it is [`Offload`], as a device takes it.
+    #[derive(Debug)]
+    pub struct Coalesced,
+    /// `datagrams` says whether the device takes those of UDP put together, besides segments of
+    /// TCP.
+    pub new(datagrams: bool) {
+        /// Room for the description, then the packet.
+        buffer: Vec<u8> = vec![0; Offload::LENGTH + MOST],
+        length: usize = 0,
+        held: Option<Held> = None,
+        /// True if the device takes datagrams of UDP put together.
+        datagrams: bool,
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,16 +63,6 @@ struct Shape {
 }
 
 impl Coalesced {
-    /// `datagrams` says whether the device takes those of UDP put together, besides segments of TCP.
-    pub fn new(datagrams: bool) -> Self {
-        Self {
-            buffer: vec![0; Offload::LENGTH + MOST],
-            length: 0,
-            held: None,
-            datagrams,
-        }
-    }
-
     /// Takes a packet in, if it can be put together with what is held, or nothing is held; returns
     /// whether it was. If it was not, what is held is to be taken first, and it is to be handed on
     /// by itself if it is not taken even then.

@@ -8,26 +8,13 @@ use bartizan_wire::ip::{self, Fragment, SCTP, TCP, UDP};
 /// Further protocols whose headers begin with two ports: DCCP and UDP-Lite.
 const MORE_WITH_PORTS: [u8; 2] = [33, 136];
 
-/// Addresses, protocol and ports of an IP packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Flow {
-    /// Sender.
-    pub source: IpAddr,
-    /// Receiver.
-    pub destination: IpAddr,
-    /// IP protocol, behind extension headers.
-    pub protocol: u8,
-    /// Ports of sender and receiver; none where the protocol has none, or this is a fragment after
-    /// the first.
-    pub ports: Option<(u16, u16)>,
-    /// The sender's number of the packet if this is a fragment of it, and whether it is the first.
-    pub(crate) fragment: Option<(u32, bool)>,
-}
-
-impl Flow {
+bartizan_registry::made! {
+    /// Addresses, protocol and ports of an IP packet.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct Flow,
     /// Reads a packet; none where it is no IP packet.
     #[must_use]
-    pub fn read(packet: &[u8]) -> Option<Self> {
+    pub read(packet: &[u8]) -> Option<Self> {
         let read = ip::datagram(packet)?;
         let fragment = match read.fragment {
             Fragment::Whole => None,
@@ -42,15 +29,22 @@ impl Flow {
             }
             _ => None,
         };
-        Some(Self {
-            source: read.source,
-            destination: read.destination,
-            protocol: read.protocol,
-            ports,
-            fragment,
-        })
+        /// Sender.
+        pub source: IpAddr = read.source,
+        /// Receiver.
+        pub destination: IpAddr = read.destination,
+        /// IP protocol, behind extension headers.
+        pub protocol: u8 = read.protocol,
+        /// Ports of sender and receiver; none where the protocol has none, or this is a fragment
+        /// after the first.
+        pub ports: Option<(u16, u16)>,
+        /// The sender's number of the packet if this is a fragment of it, and whether it is the
+        /// first.
+        pub(crate) fragment: Option<(u32, bool)>,
     }
+}
 
+impl Flow {
     /// The same packet seen from its receiver.
     pub(crate) fn reversed(self) -> Self {
         Self {

@@ -12,39 +12,34 @@ const UDP: u8 = 5;
 /// Congestion was signalled: a flag next to the kind.
 const CONGESTION: u8 = 0x80;
 
-/// Before a packet: which checksum is missing, and how it is to be cut.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offload {
-    /// Beginning of the bytes that the checksum is over, and its place in them; its field holds the
-    /// sum over the pseudo-header.
-    pub checksum: Option<(u16, u16)>,
-    /// Bytes of payload of each segment of TCP, or of each datagram of UDP; none where the packet is whole.
-    pub segment: Option<u16>,
-    kind: u8,
-    /// Bytes of headers, a hint.
-    headers: u16,
-}
-
-impl Offload {
-    /// Bytes of it before a packet.
-    pub const LENGTH: usize = 10;
-
+bartizan_registry::made! {
+    /// Before a packet: which checksum is missing, and how it is to be cut.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct Offload,
     /// Reads it; none where it asks for what was not agreed on.
     #[must_use]
-    pub fn read(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
+    pub read(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
         let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let segment = match bytes[1] & !CONGESTION {
             NONE => None,
             TCP_V4 | TCP_V6 | UDP => Some(word(4)).filter(|size| *size > 0),
             _ => return None,
         };
-        Some(Self {
-            checksum: (bytes[0] & NEEDS_CHECKSUM != 0).then(|| (word(6), word(8))),
-            segment,
-            kind: bytes[1] & !CONGESTION,
-            headers: word(2),
-        })
+        /// Beginning of the bytes that the checksum is over, and its place in them; its field holds
+        /// the sum over the pseudo-header.
+        pub checksum: Option<(u16, u16)> = (bytes[0] & NEEDS_CHECKSUM != 0).then(|| (word(6), word(8))),
+        /// Bytes of payload of each segment of TCP, or of each datagram of UDP; none where the
+        /// packet is whole.
+        pub segment: Option<u16>,
+        kind: u8 = bytes[1] & !CONGESTION,
+        /// Bytes of headers, a hint.
+        headers: u16 = word(2),
     }
+}
+
+impl Offload {
+    /// Bytes of it before a packet.
+    pub const LENGTH: usize = 10;
 
     /// Describes several segments of TCP in one packet, which has these bytes of headers before
     /// their payload.

@@ -81,64 +81,39 @@ impl Sa {
     }
 }
 
-/// A CHILD_SA that is in the kernel.
-#[derive(Debug, Clone)]
-pub(crate) struct ChildSa {
-    pub(crate) number: u32,
-    pub(crate) connection: String,
-    /// The configured traffic to protect.
-    pub(crate) of: Arc<Protected>,
-    pub(crate) transforms: Vec<Transform>,
-    pub(crate) numbers: SequenceNumbers,
-    pub(crate) mode: Mode,
-    /// SPIs by which this end receives and sends.
-    pub(crate) inbound: u32,
-    pub(crate) outbound: u32,
-    pub(crate) local: Vec<Selector>,
-    pub(crate) remote: Vec<Selector>,
-    pub(crate) in_udp: bool,
-    /// UDP port of the peer that it was installed with.
-    pub(crate) remote_port: u16,
-    /// Earliest time at which this end replaces it for another port of the peer.
-    pub(crate) follow_at: Option<Instant>,
-    /// Replacements for another port, its own and those before it, and when the first was.
-    pub(crate) moves: Option<(Instant, u8)>,
-    pub(crate) installed: Instant,
-    /// Another has taken its place.
-    pub(crate) superseded: bool,
-    /// This end has asked for its deletion.
-    pub(crate) ending: bool,
-    /// Since when this end replaces it for what it has carried.
-    pub(crate) full: Option<Instant>,
-}
-
-impl ChildSa {
+bartizan_registry::made! {
+    /// A CHILD_SA that is in the kernel.
+    #[derive(Debug, Clone)]
+    pub(crate) struct ChildSa,
     /// Without its keys.
-    pub(crate) fn new(
-        number: u32,
-        (connection, of): (&str, Arc<Protected>),
-        (child, remote_port): (&Child, u16),
-        installed: Instant,
-    ) -> Self {
-        Self {
-            number,
-            connection: connection.to_owned(),
-            of,
-            transforms: child.transforms.clone(),
-            numbers: child.numbers,
-            mode: child.mode,
-            inbound: child.inbound.0,
-            outbound: child.outbound.0,
-            local: child.local.clone(),
-            remote: child.remote.clone(),
-            in_udp: child.in_udp,
-            remote_port,
-            follow_at: None,
-            moves: None,
-            installed,
-            superseded: false,
-            ending: false,
-            full: None,
-        }
+    pub(crate) new(
+        number: u32, (connection, of): (&str, Arc<Protected>), (child, remote_port): (&Child, u16), installed: Instant,
+    ) {
+        pub(crate) number: u32,
+        pub(crate) connection: String = connection.to_owned(),
+        /// The configured traffic to protect.
+        pub(crate) of: Arc<Protected>,
+        pub(crate) transforms: Vec<Transform> = child.transforms.clone(),
+        pub(crate) numbers: SequenceNumbers = child.numbers,
+        pub(crate) mode: Mode = child.mode,
+        /// SPIs by which this end receives and sends.
+        pub(crate) inbound: u32 = child.inbound.0,
+        pub(crate) outbound: u32 = child.outbound.0,
+        pub(crate) local: Vec<Selector> = child.local.clone(),
+        pub(crate) remote: Vec<Selector> = child.remote.clone(),
+        pub(crate) in_udp: bool = child.in_udp,
+        /// UDP port of the peer that it was installed with.
+        pub(crate) remote_port: u16,
+        /// Earliest time at which this end replaces it for another port of the peer.
+        pub(crate) follow_at: Option<Instant> = None,
+        /// Replacements for another port, its own and those before it, and when the first was.
+        pub(crate) moves: Option<(Instant, u8)> = None,
+        pub(crate) installed: Instant,
+        /// Another has taken its place.
+        pub(crate) superseded: bool = false,
+        /// This end has asked for its deletion.
+        pub(crate) ending: bool = false,
+        /// Since when this end replaces it for what it has carried.
+        pub(crate) full: Option<Instant> = None,
     }
 }

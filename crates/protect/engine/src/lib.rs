@@ -88,28 +88,46 @@ fn failed(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { action, source }
 }
 
-struct Daemon {
-    options: Options,
-    control: Control,
-    sockets: Sockets,
-    endpoint: Endpoint,
-    store: Store,
-    connections: Vec<Connection>,
-    sas: BTreeMap<SaId, Sa>,
-    children: Vec<ChildSa>,
-    data_path: DataPath,
-    /// Installed CHILD_SAs, by connection and CHILD_SA.
-    installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>>,
-    /// The same of connections that are gone, with SAs whose deletion has failed.
-    retired: Vec<(String, Installed<Box<dyn Associations>>)>,
-    /// CHILD_SAs may be installed with a port that their peer has left.
-    follows: bool,
-    waiting: Vec<Waiting>,
-    log: Log,
-    /// The last numbers that were given to an IKE_SA and a CHILD_SA.
-    numbers: (u32, u32),
-    kept_up: Instant,
-    kept_alive: Instant,
+bartizan_registry::made! {
+    struct Daemon, start(options: Options) -> Result<Self, Error> {
+        let log = options.directory.join("charon.log");
+        let log = Log::open(&log).map_err(failed("opening", &log))?;
+        let socket = options.directory.join("charon.vici");
+        let control = Control::bind(&socket).map_err(failed("listening on", &socket))?;
+        let data_path = match &options.userspace {
+            None => DataPath::Kernel(None),
+            Some((device, mtu)) => DataPath::Userspace(Box::new(Userspace::start(device, *mtu)?)),
+        };
+        // As of a charon of ours: each peer may have one, and one more attempt. Cookies are asked
+        // for well before attempts are dropped.
+        let all = usize::try_from(options.peers).unwrap_or(usize::MAX).saturating_mul(2);
+        let half_open = HalfOpen {
+            cookies_from: all.clamp(30, HALF_OPEN / 2),
+            most: all.max(HALF_OPEN),
+            ..HalfOpen::default()
+        };
+        options: Options,
+        control: Control,
+        sockets: Sockets = Sockets::default(),
+        endpoint: Endpoint = Endpoint::new(half_open),
+        store: Store = Store::default(),
+        connections: Vec<Connection> = Vec::new(),
+        sas: BTreeMap<SaId, Sa> = BTreeMap::new(),
+        children: Vec<ChildSa> = Vec::new(),
+        data_path: DataPath,
+        /// Installed CHILD_SAs, by connection and CHILD_SA.
+        installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>> = BTreeMap::new(),
+        /// The same of connections that are gone, with SAs whose deletion has failed.
+        retired: Vec<(String, Installed<Box<dyn Associations>>)> = Vec::new(),
+        /// CHILD_SAs may be installed with a port that their peer has left.
+        follows: bool = false,
+        waiting: Vec<Waiting> = Vec::new(),
+        log: Log,
+        /// The last numbers that were given to an IKE_SA and a CHILD_SA.
+        numbers: (u32, u32) = (0, 0),
+        kept_up: Instant = clock::now(),
+        kept_alive: Instant = clock::now(),
+    }
 }
 
 /// Random source of the engine's SPIs and nonces.
@@ -135,43 +153,6 @@ pub fn run(options: Options, stop: &dyn Fn() -> bool) -> Result<(), Error> {
 }
 
 impl Daemon {
-    fn start(options: Options) -> Result<Self, Error> {
-        let log = options.directory.join("charon.log");
-        let log = Log::open(&log).map_err(failed("opening", &log))?;
-        let socket = options.directory.join("charon.vici");
-        let control = Control::bind(&socket).map_err(failed("listening on", &socket))?;
-        let data_path = match &options.userspace {
-            None => DataPath::Kernel(None),
-            Some((device, mtu)) => DataPath::Userspace(Box::new(Userspace::start(device, *mtu)?)),
-        };
-        // As of a charon of ours: each peer may have one, and one more attempt. Cookies are asked for well before attempts are dropped.
-        let all = usize::try_from(options.peers).unwrap_or(usize::MAX).saturating_mul(2);
-        let half_open = HalfOpen {
-            cookies_from: all.clamp(30, HALF_OPEN / 2),
-            most: all.max(HALF_OPEN),
-            ..HalfOpen::default()
-        };
-        Ok(Self {
-            options,
-            control,
-            sockets: Sockets::default(),
-            endpoint: Endpoint::new(half_open),
-            store: Store::default(),
-            connections: Vec::new(),
-            sas: BTreeMap::new(),
-            children: Vec::new(),
-            installed: BTreeMap::new(),
-            retired: Vec::new(),
-            follows: false,
-            waiting: Vec::new(),
-            data_path,
-            log,
-            numbers: (0, 0),
-            kept_up: clock::now(),
-            kept_alive: clock::now(),
-        })
-    }
-
     /// Waits for what comes next, and does it.
     fn turn(&mut self) -> Result<(), Error> {
         let now = clock::now();

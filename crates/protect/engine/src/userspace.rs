@@ -400,7 +400,6 @@ const AROUND_AT_MOST: u16 = {
 };
 
 /// The longest packet that ESP of this suite carries in UDP on a path of this MTU, between addresses of this version.
-#[must_use]
 pub fn longest(suite: bartizan_esp::Suite, path_mtu: u16, is_v4: bool) -> u16 {
     let header = if is_v4 { Header::IPV4 } else { Header::IPV6 };
     let around = header.bytes + Header::UDP.bytes;

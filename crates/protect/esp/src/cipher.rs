@@ -54,9 +54,13 @@ struct CbcOpening {
     proof: hmac::Key,
 }
 
-struct Aead {
-    key: LessSafeKey,
-    salt: Zeroizing<[u8; SALT]>,
+bartizan_registry::made! {
+    struct Aead, new(algorithm: &'static aead::Algorithm, keys: &[u8]) -> Result<Self, Unusable> {
+        let (key, salt) = keys.split_last_chunk::<SALT>().ok_or(Unusable::Refused)?;
+        let key = UnboundKey::new(algorithm, key).map_err(|_| Unusable::Refused)?;
+        key: LessSafeKey = LessSafeKey::new(key),
+        salt: Zeroizing<[u8; SALT]> = Zeroizing::new(*salt),
+    }
 }
 
 /// Bytes in front of the initialization vector, authenticated and not encrypted.
@@ -97,15 +101,6 @@ impl Associated<'_> {
 }
 
 impl Aead {
-    fn new(algorithm: &'static aead::Algorithm, keys: &[u8]) -> Result<Self, Unusable> {
-        let (key, salt) = keys.split_last_chunk::<SALT>().ok_or(Unusable::Refused)?;
-        let key = UnboundKey::new(algorithm, key).map_err(|_| Unusable::Refused)?;
-        Ok(Self {
-            key: LessSafeKey::new(key),
-            salt: Zeroizing::new(*salt),
-        })
-    }
-
     fn nonce(&self, explicit: [u8; EXPLICIT]) -> Nonce {
         let mut nonce = [0; SALT + EXPLICIT];
         nonce[..SALT].copy_from_slice(&self.salt[..]);

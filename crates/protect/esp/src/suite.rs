@@ -74,17 +74,19 @@ impl Encryption {
     }
 }
 
-/// The algorithms of an SA, negotiated as transforms of IKEv2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Suite {
-    pub(crate) encryption: Encryption,
-    pub(crate) integrity: Option<Integrity>,
-    /// Bytes of initialization vector.
-    pub(crate) iv: usize,
-    /// The cipher's.
-    block: usize,
-    /// Bytes of integrity check value.
-    pub(crate) icv: usize,
+bartizan_registry::made! {
+    /// The algorithms of an SA, negotiated as transforms of IKEv2.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct Suite, new(encryption: Encryption, framing: &EspEncryption, integrity: Option<Integrity>, icv: u8) {
+        pub(crate) encryption: Encryption,
+        pub(crate) integrity: Option<Integrity>,
+        /// Bytes of initialization vector.
+        pub(crate) iv: usize = framing.iv.into(),
+        /// The cipher's.
+        block: usize = framing.block.into(),
+        /// Bytes of integrity check value.
+        pub(crate) icv: usize = icv.into(),
+    }
 }
 
 impl Suite {
@@ -134,16 +136,6 @@ impl Suite {
         }
     }
 
-    fn new(encryption: Encryption, framing: &EspEncryption, integrity: Option<Integrity>, icv: u8) -> Self {
-        Self {
-            encryption,
-            integrity,
-            iv: framing.iv.into(),
-            block: framing.block.into(),
-            icv: icv.into(),
-        }
-    }
-
     /// Bytes of its keys: of the cipher with its salt, and of the integrity algorithm.
     pub fn keys(self) -> (usize, usize) {
         let (key, salt) = self.encryption.key();
@@ -173,7 +165,6 @@ impl Suite {
     }
 
     /// Bytes of the ESP packet that holds this much payload.
-    #[must_use]
     pub fn sealed_length(self, payload: usize) -> usize {
         self.headroom() + (payload + TRAILER).next_multiple_of(self.align()) + self.icv
     }

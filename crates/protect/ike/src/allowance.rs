@@ -12,25 +12,20 @@ pub struct Pace {
     pub each: Duration,
 }
 
-/// Remaining allowance of a rate limit.
-#[derive(Debug, Clone, Copy)]
-pub struct Allowance {
-    pace: Pace,
-    left: u32,
-    /// Time up to which returned allowance was counted.
-    since: Instant,
+bartizan_registry::made! {
+    /// Remaining allowance of a rate limit.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Allowance,
+    /// All of it.
+    pub new(pace: Pace, now: Instant) {
+        pace: Pace,
+        left: u32 = pace.at_once,
+        /// Time up to which returned allowance was counted.
+        since: Instant = now,
+    }
 }
 
 impl Allowance {
-    /// All of it.
-    pub fn new(pace: Pace, now: Instant) -> Self {
-        Self {
-            pace,
-            left: pace.at_once,
-            since: now,
-        }
-    }
-
     /// Returns the remaining allowance now.
     pub fn left(&mut self, now: Instant) -> u32 {
         let passed = now.saturating_duration_since(self.since);

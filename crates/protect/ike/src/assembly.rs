@@ -9,23 +9,17 @@ const FRAGMENTS: u16 = 256;
 /// Bytes of one message, once whole: no payload has more.
 const LONGEST: usize = 1 << 16;
 
-/// Fragments of the one message of a direction that is on its way. All of them are proven: who
-/// makes it hold them has the keys.
-pub(crate) struct Assembly {
-    message_id: u32,
-    first: PayloadType,
-    parts: Vec<Option<Vec<u8>>>,
+bartizan_registry::made! {
+    /// Fragments of the one message of a direction that is on its way. All of them are proven: who
+    /// makes it hold them has the keys.
+    pub(crate) struct Assembly, pub(crate) new() {
+        message_id: u32 = 0,
+        first: PayloadType = PayloadType::NONE,
+        parts: Vec<Option<Vec<u8>>> = Vec::new(),
+    }
 }
 
 impl Assembly {
-    pub(crate) fn new() -> Self {
-        Self {
-            message_id: 0,
-            first: PayloadType::NONE,
-            parts: Vec::new(),
-        }
-    }
-
     /// Takes a part; the first payload's type and the content once nothing is missing.
     pub(crate) fn take(&mut self, message_id: u32, part: Part) -> Option<(PayloadType, Vec<u8>)> {
         let (number, total) = part.fragment;

@@ -121,23 +121,17 @@ impl Config {
     }
 }
 
-/// Lifetime of an SA.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lifetime {
-    /// Age at which this end replaces it: up to a tenth earlier, by chance, so that both ends
-    /// seldom do at once (RFC 7296, section 2.8.1).
-    pub rekey: Duration,
-    /// Age at which it is deleted if it was not replaced.
-    pub expire: Duration,
-}
-
-impl Lifetime {
+bartizan_registry::made! {
+    /// Lifetime of an SA.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Lifetime,
     /// One after which an SA is replaced, and a tenth of it to do so.
-    pub fn of(rekey: Duration) -> Self {
-        Self {
-            rekey,
-            expire: rekey + rekey / 10,
-        }
+    pub of(rekey: Duration) {
+        /// Age at which this end replaces it: up to a tenth earlier, by chance, so that both ends
+        /// seldom do at once (RFC 7296, section 2.8.1).
+        pub rekey: Duration,
+        /// Age at which it is deleted if it was not replaced.
+        pub expire: Duration = rekey + rekey / 10,
     }
 }
 

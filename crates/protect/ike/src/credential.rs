@@ -67,7 +67,6 @@ enum Pair {
 impl SigningKey {
     /// Reads a PKCS#8 document (RFC 5958): ECDSA on P-256, P-384 or P-521, Ed25519, ML-DSA, RSA
     /// (used with PSS and SHA-256). None where it is none of these.
-    #[must_use]
     pub fn from_pkcs8(document: &[u8]) -> Option<Self> {
         // Ed25519 and ML-DSA sign messages as they are: their hash is "Identity" (RFC 8420, section 2).
         let curves = [

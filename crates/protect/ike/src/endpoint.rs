@@ -75,39 +75,27 @@ struct Accepting {
     allowance: Option<Allowance>,
 }
 
-/// IKE_SAs by the SPIs of this end, and those who may begin one.
-pub struct Endpoint {
-    /// By the addresses of this end and of the peer.
-    accepts: HashMap<(IpAddr, IpAddr), Accepting>,
-    cookies: Option<Cookies>,
-    half_open: HalfOpen,
-    held: BTreeMap<SaId, Held>,
-    by_spi: HashMap<u64, SaId>,
-    /// First requests come again without the SPI of this end.
-    by_first: HashMap<(u64, SocketAddr), SaId>,
-    timers: BTreeSet<(Instant, SaId)>,
-    next: u64,
-    transmits: VecDeque<(Ends, Transmit)>,
-    reports: VecDeque<Report>,
+bartizan_registry::made! {
+    /// IKE_SAs by the SPIs of this end, and those who may begin one.
+    pub struct Endpoint,
+    /// An endpoint that accepts no peer yet.
+    pub new(half_open: HalfOpen) {
+        /// By the addresses of this end and of the peer.
+        accepts: HashMap<(IpAddr, IpAddr), Accepting> = HashMap::new(),
+        cookies: Option<Cookies> = None,
+        half_open: HalfOpen,
+        held: BTreeMap<SaId, Held> = BTreeMap::new(),
+        by_spi: HashMap<u64, SaId> = HashMap::new(),
+        /// First requests come again without the SPI of this end.
+        by_first: HashMap<(u64, SocketAddr), SaId> = HashMap::new(),
+        timers: BTreeSet<(Instant, SaId)> = BTreeSet::new(),
+        next: u64 = 0,
+        transmits: VecDeque<(Ends, Transmit)> = VecDeque::new(),
+        reports: VecDeque<Report> = VecDeque::new(),
+    }
 }
 
 impl Endpoint {
-    /// An endpoint that accepts no peer yet.
-    pub fn new(half_open: HalfOpen) -> Self {
-        Self {
-            accepts: HashMap::new(),
-            cookies: None,
-            half_open,
-            held: BTreeMap::new(),
-            by_spi: HashMap::new(),
-            by_first: HashMap::new(),
-            timers: BTreeSet::new(),
-            next: 0,
-            transmits: VecDeque::new(),
-            reports: VecDeque::new(),
-        }
-    }
-
     /// Accepts IKE_SAs of this configuration between an address of this end and one of a peer from now on.
     pub fn accept(&mut self, (local, remote): (IpAddr, IpAddr), config: Arc<Config>, random: &mut dyn Random) {
         let cookies = self.cookies.get_or_insert_with(|| Cookies::new(random));
@@ -146,13 +134,11 @@ impl Endpoint {
     }
 
     /// An IKE_SA that has not ended.
-    #[must_use]
     pub fn sa(&self, id: SaId) -> Option<&IkeSa> {
         self.held.get(&id).map(|held| &*held.sa)
     }
 
     /// The one whose messages carry this SPI of this end.
-    #[must_use]
     pub fn with_spi(&self, own: u64) -> Option<SaId> {
         self.by_spi.get(&own).copied()
     }

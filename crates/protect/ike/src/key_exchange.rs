@@ -44,7 +44,6 @@ pub trait Pending: Send {
 }
 
 /// The method with this number; none where it is not implemented here.
-#[must_use]
 pub fn key_exchange(method: KeyExchangeMethod) -> Option<&'static dyn KeyExchange> {
     Some(match method.known()?.name {
         "Curve25519" => &Agreement {

@@ -11,14 +11,18 @@ const PAYLOAD: usize = bartizan_registry::Header::IKE_PAYLOAD.bytes as usize;
 /// Number and total of a fragment.
 const FRAGMENT: usize = bartizan_registry::Header::IKE_FRAGMENT.bytes as usize;
 
-/// Seals what one end of an IKE_SA sends and opens what the other does, with keys of the time
-/// between two key exchanges.
-pub(crate) struct Protection {
-    suite: Suite,
-    sealing: Sealing,
-    opening: Opening,
-    /// Messages sealed: initialization vectors.
-    sealed: u64,
+bartizan_registry::made! {
+    /// Seals what one end of an IKE_SA sends and opens what the other does, with keys of the time
+    /// between two key exchanges.
+    pub(crate) struct Protection,
+    pub(crate) new(suite: Suite, keys: &CipherKeys, is_initiator: bool) -> Result<Self, Failure> {
+        let [own, other] = if is_initiator { [0, 1] } else { [1, 0] };
+        suite: Suite,
+        sealing: Sealing = Sealing::new(suite, &keys[own]).map_err(|_| Failure::Cryptography)?,
+        opening: Opening = Opening::new(suite, &keys[other]).map_err(|_| Failure::Cryptography)?,
+        /// Messages sealed: initialization vectors.
+        sealed: u64 = 0,
+    }
 }
 
 /// A part of a message, proven.
@@ -31,16 +35,6 @@ pub(crate) struct Part {
 }
 
 impl Protection {
-    pub(crate) fn new(suite: Suite, keys: &CipherKeys, is_initiator: bool) -> Result<Self, Failure> {
-        let [own, other] = if is_initiator { [0, 1] } else { [1, 0] };
-        Ok(Self {
-            suite,
-            sealing: Sealing::new(suite, &keys[own]).map_err(|_| Failure::Cryptography)?,
-            opening: Opening::new(suite, &keys[other]).map_err(|_| Failure::Cryptography)?,
-            sealed: 0,
-        })
-    }
-
     /// Bytes that content takes once it is sealed, with its vector, padding and check value.
     fn sealed_length(&self, content: usize) -> usize {
         let (iv, block, icv) = self.suite.framing();

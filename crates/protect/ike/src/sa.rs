@@ -79,7 +79,6 @@ impl Port {
 impl Ends {
     /// The peer's socket for datagrams of this port: the one that it began by, or 4500 once both
     /// have moved there.
-    #[must_use]
     pub fn to(&self, port: Port) -> SocketAddr {
         match (Port::of(*self), port) {
             (Port::Ike, Port::Nat) => SocketAddr::new(self.remote.ip(), IKE_NAT),
@@ -97,72 +96,86 @@ pub struct Transmit {
     pub datagram: Vec<u8>,
 }
 
-/// One end of an IKE_SA, from its first message to its last.
-pub struct IkeSa {
-    config: Arc<Config>,
-    role: Party,
-    ends: Ends,
-    /// Sockets of the datagram that is being read.
-    arrival: Option<Ends>,
-    /// Sockets of the answer to a request that came again.
-    answer_to: Option<Ends>,
-    /// SPIs of initiator and responder; the latter is zero until it is known.
-    spis: [u64; 2],
-    /// Inbound SPI of the CHILD_SA that IKE_AUTH makes; zero in an IKE_SA that replaces another.
-    esp_spi: u32,
-    state: State,
-    security: Option<Security>,
-    peer: Abilities,
-    transcript: Transcript,
-    outgoing: Option<Outgoing>,
-    /// Identifier of this end's next request.
-    next_request: u32,
-    /// Identifier of the peer's next request.
-    expected: u32,
-    answered: Option<Answered>,
-    /// Fragments of requests and of responses.
-    assemblies: [Assembly; 2],
-    /// The first fragment, or all, of the request that is arriving.
-    arriving: Fingerprint,
-    children: Vec<ChildSa>,
-    /// True if this end sends INITIAL_CONTACT: it has no other IKE_SA with the peer.
-    is_initial: bool,
-    /// The place of the CHILD_SA that IKE_AUTH asks for, if it asks for one.
-    first: Option<usize>,
-    /// Remaining rate of the peer's requests for SAs.
-    asked: Allowance,
-    /// Signature algorithms with which this end and the peer have authenticated themselves, and the
-    /// time.
-    proofs: [Vec<u8>; 2],
-    proof: Option<Proof>,
-    /// Tasks of this end, for when no request of its own is on its way.
-    tasks: VecDeque<Task>,
-    /// Request of this end for an SA.
-    initiating: Option<Initiating>,
-    /// Request of the peer for an SA whose key exchanges are not all made.
-    responding: Option<Responding>,
-    /// An SA that both ends may have replaced at once.
-    contest: Option<Contest>,
-    /// SPIs by which the peer received in what it has deleted before this end has learned that it is made.
-    deleted_early: Vec<u32>,
-    /// The CHILD_SA of which a deletion is on its way.
-    deleting: Option<u32>,
-    /// Times at which this end replaces the IKE_SA, and at which it deletes it.
-    rekey: Option<Instant>,
-    expires: Option<Instant>,
-    /// Reason against the latest response to IKE_SA_INIT, which is unauthenticated.
-    unusable: Option<Failure>,
-    /// To be deleted, for this reason, once the request on its way is answered.
-    closing: Option<Failure>,
-    /// Time at which a peer that has not authenticated itself, or does not delete the SA that it
-    /// has replaced, is given up.
-    deadline: Option<Instant>,
-    heard: Instant,
-    /// Datagrams that were taken for the peer's: proven, or the answer that IKE_SA_INIT waits for.
-    taken: u64,
-    chance: Chance,
-    transmits: VecDeque<Transmit>,
-    events: VecDeque<Event>,
+bartizan_registry::made! {
+    /// One end of an IKE_SA, from its first message to its last.
+    pub struct IkeSa,
+    new(
+        config: Arc<Config>,
+        role: Party,
+        ends: Ends,
+        (spis, esp_spi): ([u64; 2], u32),
+        (state, chance): (State, Chance),
+        now: Instant,
+    ) {
+        let asked = Allowance::new(config.timing.asked, now);
+        config: Arc<Config>,
+        role: Party,
+        ends: Ends,
+        /// Sockets of the datagram that is being read.
+        arrival: Option<Ends> = None,
+        /// Sockets of the answer to a request that came again.
+        answer_to: Option<Ends> = None,
+        /// SPIs of initiator and responder; the latter is zero until it is known.
+        spis: [u64; 2],
+        /// Inbound SPI of the CHILD_SA that IKE_AUTH makes; zero in an IKE_SA that replaces
+        /// another.
+        esp_spi: u32,
+        state: State,
+        security: Option<Security> = None,
+        peer: Abilities = Abilities::default(),
+        transcript: Transcript = Transcript::default(),
+        outgoing: Option<Outgoing> = None,
+        /// Identifier of this end's next request.
+        next_request: u32 = 0,
+        /// Identifier of the peer's next request.
+        expected: u32 = 0,
+        answered: Option<Answered> = None,
+        /// Fragments of requests and of responses.
+        assemblies: [Assembly; 2] = [Assembly::new(), Assembly::new()],
+        /// The first fragment, or all, of the request that is arriving.
+        arriving: Fingerprint = Fingerprint::default(),
+        children: Vec<ChildSa> = Vec::new(),
+        /// True if this end sends INITIAL_CONTACT: it has no other IKE_SA with the peer.
+        is_initial: bool = false,
+        /// The place of the CHILD_SA that IKE_AUTH asks for, if it asks for one.
+        first: Option<usize> = Some(0),
+        /// Remaining rate of the peer's requests for SAs.
+        asked: Allowance,
+        /// Signature algorithms with which this end and the peer have authenticated themselves, and
+        /// the time.
+        proofs: [Vec<u8>; 2] = [Vec::new(), Vec::new()],
+        proof: Option<Proof> = None,
+        /// Tasks of this end, for when no request of its own is on its way.
+        tasks: VecDeque<Task> = VecDeque::new(),
+        /// Request of this end for an SA.
+        initiating: Option<Initiating> = None,
+        /// Request of the peer for an SA whose key exchanges are not all made.
+        responding: Option<Responding> = None,
+        /// An SA that both ends may have replaced at once.
+        contest: Option<Contest> = None,
+        /// SPIs by which the peer received in what it has deleted before this end has learned that
+        /// it is made.
+        deleted_early: Vec<u32> = Vec::new(),
+        /// The CHILD_SA of which a deletion is on its way.
+        deleting: Option<u32> = None,
+        /// Times at which this end replaces the IKE_SA, and at which it deletes it.
+        rekey: Option<Instant> = None,
+        expires: Option<Instant> = None,
+        /// Reason against the latest response to IKE_SA_INIT, which is unauthenticated.
+        unusable: Option<Failure> = None,
+        /// To be deleted, for this reason, once the request on its way is answered.
+        closing: Option<Failure> = None,
+        /// Time at which a peer that has not authenticated itself, or does not delete the SA that
+        /// it has replaced, is given up.
+        deadline: Option<Instant> = None,
+        heard: Instant = now,
+        /// Datagrams that were taken for the peer's: proven, or the answer that IKE_SA_INIT waits
+        /// for.
+        taken: u64 = 0,
+        chance: Chance,
+        transmits: VecDeque<Transmit> = VecDeque::new(),
+        events: VecDeque<Event> = VecDeque::new(),
+    }
 }
 
 enum State {
@@ -265,58 +278,6 @@ impl IkeSa {
         let mut sa = Self::new(config, Party::Initiator, ends, (spis, esp_spi), (state, chance), now);
         sa.send_init(now)?;
         Ok(sa)
-    }
-
-    fn new(
-        config: Arc<Config>,
-        role: Party,
-        ends: Ends,
-        (spis, esp_spi): ([u64; 2], u32),
-        (state, chance): (State, Chance),
-        now: Instant,
-    ) -> Self {
-        let asked = Allowance::new(config.timing.asked, now);
-        Self {
-            config,
-            role,
-            ends,
-            arrival: None,
-            answer_to: None,
-            spis,
-            esp_spi,
-            state,
-            security: None,
-            peer: Abilities::default(),
-            transcript: Transcript::default(),
-            outgoing: None,
-            next_request: 0,
-            expected: 0,
-            answered: None,
-            assemblies: [Assembly::new(), Assembly::new()],
-            arriving: Fingerprint::default(),
-            children: Vec::new(),
-            is_initial: false,
-            first: Some(0),
-            asked,
-            proofs: [Vec::new(), Vec::new()],
-            proof: None,
-            tasks: VecDeque::new(),
-            initiating: None,
-            responding: None,
-            contest: None,
-            deleted_early: Vec::new(),
-            deleting: None,
-            rekey: None,
-            expires: None,
-            unusable: None,
-            closing: None,
-            deadline: None,
-            heard: now,
-            taken: 0,
-            chance,
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
-        }
     }
 
     /// The SPIs of initiator and responder; the latter is zero until it is known.

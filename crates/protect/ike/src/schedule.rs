@@ -20,7 +20,6 @@ pub enum Prf {
 
 impl Prf {
     /// By its number among the transforms; none where it is not implemented here.
-    #[must_use]
     pub fn of(id: u16) -> Option<Self> {
         Some(match transform(TransformKind::PseudoRandomFunction, id)?.name {
             "PRF_HMAC_SHA2_256" => Self::HmacSha256,

@@ -8,29 +8,23 @@ use bartizan_wire::ike::TrafficSelector;
 const IPV4_RANGE: u8 = 7;
 const IPV6_RANGE: u8 = 8;
 
-/// Packets of a protocol from or to a range of addresses and ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Selector {
-    /// IP protocol; zero is any.
-    pub protocol: u8,
-    /// First and last port; of any they are 0 and 65535.
-    pub ports: (u16, u16),
-    /// First and last address, of one version.
-    pub addresses: (IpAddr, IpAddr),
+bartizan_registry::made! {
+    /// Packets of a protocol from or to a range of addresses and ports.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct Selector,
+    /// Everything from or to these addresses.
+    pub of(first: IpAddr, last: IpAddr) {
+        /// IP protocol; zero is any.
+        pub protocol: u8 = 0,
+        /// First and last port; of any they are 0 and 65535.
+        pub ports: (u16, u16) = (0, u16::MAX),
+        /// First and last address, of one version.
+        pub addresses: (IpAddr, IpAddr) = (first, last),
+    }
 }
 
 impl Selector {
-    /// Everything from or to these addresses.
-    pub fn of(first: IpAddr, last: IpAddr) -> Self {
-        Self {
-            protocol: 0,
-            ports: (0, u16::MAX),
-            addresses: (first, last),
-        }
-    }
-
     /// Traffic that both contain; none if that is empty.
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         if self.addresses.0.is_ipv4() != other.addresses.0.is_ipv4() {
             return None;
@@ -140,7 +134,6 @@ impl Order {
     }
 
     /// The rank of one pair of its selectors, below 2,000: the lower is asked first.
-    #[must_use]
     pub fn rank(self, one: &Selector, other: &Selector) -> u32 {
         let ends = [one, other];
         let open = ends.map(|end| 2 * end.open_bits() + u32::from(!end.has_ports()));
@@ -149,7 +142,6 @@ impl Order {
     }
 
     /// The rank of its narrowest pair.
-    #[must_use]
     pub fn least_rank(one: &[Selector], other: &[Selector]) -> u32 {
         let order = Self::between(one, other);
         let pairs = one

@@ -285,7 +285,6 @@ impl IkeSa {
     }
 
     /// The same of the traffic of a place.
-    #[must_use]
     pub fn sending_of(&self, place: usize) -> Option<u32> {
         let open = self
             .children

@@ -27,31 +27,19 @@ const COOKIES: u8 = 3;
 /// Reason to refuse a nonce that the wire allows (RFC 7296, section 2.10).
 pub(super) const SHORT_NONCE: &str = "its nonce is shorter than half of the key of the pseudorandom function";
 
-/// An initiator before it has keys.
-pub(super) struct Starting {
-    nonce: Vec<u8>,
-    method: KeyExchangeMethod,
-    data: Vec<u8>,
-    pending: Box<dyn Pending>,
-    cookie: Vec<u8>,
-    cookies: u8,
-    /// True if the responder has asked for another method before.
-    asked: bool,
-}
-
-impl Starting {
-    pub(super) fn new(config: &Config, random: &mut dyn Random) -> Result<Self, Failure> {
+bartizan_registry::made! {
+    /// An initiator before it has keys.
+    pub(super) struct Starting, pub(super) new(config: &Config, random: &mut dyn Random) -> Result<Self, Failure> {
         let method = proposal::preferred(&config.proposals).ok_or(Failure::NoProposal)?;
         let (data, pending) = begin(method)?;
-        Ok(Self {
-            nonce: random::nonce(random),
-            method,
-            data,
-            pending,
-            cookie: Vec::new(),
-            cookies: 0,
-            asked: false,
-        })
+        nonce: Vec<u8> = random::nonce(random),
+        method: KeyExchangeMethod,
+        data: Vec<u8>,
+        pending: Box<dyn Pending>,
+        cookie: Vec<u8> = Vec::new(),
+        cookies: u8 = 0,
+        /// True if the responder has asked for another method before.
+        asked: bool = false,
     }
 }
 
@@ -178,27 +166,21 @@ fn nat_digest(spis: [u64; 2], address: SocketAddr) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
-/// Announcements of an end: NAT detection and hash algorithms.
-struct Said {
-    source: Vec<u8>,
-    destination: Vec<u8>,
-    hashes: Vec<u8>,
-}
-
-impl Said {
-    fn new(spis: [u64; 2], ends: Ends, always_in_udp: bool) -> Self {
+bartizan_registry::made! {
+    /// Announcements of an end: NAT detection and hash algorithms.
+    struct Said, new(spis: [u64; 2], ends: Ends, always_in_udp: bool) {
         // The peer finds that this is not where the message comes from.
         let source = match always_in_udp {
             true => SocketAddr::new(ends.local.ip(), 0),
             false => ends.local,
         };
-        Self {
-            source: nat_digest(spis, source),
-            destination: nat_digest(spis, ends.remote),
-            hashes: hashes().into_iter().flat_map(u16::to_be_bytes).collect(),
-        }
+        source: Vec<u8> = nat_digest(spis, source),
+        destination: Vec<u8> = nat_digest(spis, ends.remote),
+        hashes: Vec<u8> = hashes().into_iter().flat_map(u16::to_be_bytes).collect(),
     }
+}
 
+impl Said {
     fn payloads(&self, more: &[NotifyType]) -> Vec<Payload<'_>> {
         let mut payloads = vec![
             notify(NotifyType::NAT_DETECTION_SOURCE_IP, &self.source),
