@@ -87,76 +87,84 @@ const ASKED_AFTER: Duration = Duration::from_millis(100);
 /// unacknowledged, so a function that takes nothing costs one question in that time.
 const ASKED_AT_LEAST: Duration = Duration::from_millis(1600);
 
-/// One association carried between two nodes, as one of them sees it.
-///
-/// Inputs are methods with the time; what follows is in [`Association::command`] and [`Association::output`], and
-/// [`Association::deadline`] says when [`Association::handle_timeout`] is due.
-#[derive(Debug)]
-pub struct Association {
-    side: Side,
-    carriage: Carriage,
-    patience: Patience,
-    state: State,
-    /// As the function's association has them; none before it is established, and none after its
-    /// end.
-    granted: Option<Streams>,
-    /// The same, also after its end.
-    known: Option<Streams>,
-    /// True once the peer has opened its side: frames of the association may come.
-    opened: bool,
-    /// The initiator has restarted, and the peer has not answered: what it sends belongs to what was before.
-    reopening: bool,
-    decoder: Decoder,
-    /// Octets of `decoder`'s stream.
-    counted: Counted,
-    /// By which the peer knows the association.
-    token: Option<Token>,
-    link: Link,
-    /// Request to resume, in place of a new association.
-    resumes: Option<Resume>,
-    /// Number of the last attempt to resume.
-    attempt: u32,
-    /// Another carrier is wanted though this one works.
-    moves: bool,
-    /// When the peer has asked for another carrier: the end of this one is no news then.
-    asked: Option<Instant>,
-    /// The peer is not heard: another carrier is wanted.
-    silent: bool,
-    /// When the association ends unless the peer is heard.
-    ends: Option<Instant>,
-    /// When it ends, sooner, unless a carrier follows the one that the peer's system has closed.
-    closed_ends: Option<Instant>,
-    /// For the function, in order.
-    commands: VecDeque<Command>,
-    /// The message of the peer that is not whole yet, where messages come between the other frames.
-    arriving: Option<Message>,
-    /// Messages that come and go on streams of their own.
-    lanes: Lanes,
-    /// Octets of the window that the peer has used and that were not credited.
-    used: usize,
-    /// Share of `used` that the function has taken.
-    owed: usize,
-    /// The function's message that is being sent, and how many octets of it were.
-    departing: Option<(Delivery, usize)>,
-    /// Octets that may be sent.
-    credit: usize,
-    /// For the carrier: all frames, or those of the association's life where it has streams for messages.
-    output: Output,
-    counts: Counts,
-    totals: Totals,
-    /// When the peer was heard last.
-    heard: Instant,
-    /// When it was noticed that the peer may be silent. This node may have been stopped itself: what the peer said meanwhile is read first.
-    doubted: Option<Instant>,
-    /// When a frame was written last.
-    said: Instant,
-    opening_ends: Option<Instant>,
-    /// When the function's kernel is to be asked what is acknowledged.
-    question_due: Option<Instant>,
-    /// Delay of `question_due` after the previous question.
-    question_wait: Duration,
-    abort_due: Option<Instant>,
-    end: Option<Ending>,
+bartizan_registry::made! {
+    /// One association carried between two nodes, as one of them sees it.
+    ///
+    /// Inputs are methods with the time; what follows is in [`Association::command`] and
+    /// [`Association::output`], and [`Association::deadline`] says when
+    /// [`Association::handle_timeout`] is due.
+    #[derive(Debug)]
+    pub struct Association, new(side: Side, carriage: Carriage, patience: Patience, now: Instant) {
+        side: Side,
+        carriage: Carriage,
+        patience: Patience,
+        state: State = State::Opening,
+        /// As the function's association has them; none before it is established, and none after
+        /// its end.
+        granted: Option<Streams> = None,
+        /// The same, also after its end.
+        known: Option<Streams> = None,
+        /// True once the peer has opened its side: frames of the association may come.
+        opened: bool = false,
+        /// The initiator has restarted, and the peer has not answered: what it sends belongs to
+        /// what was before.
+        reopening: bool = false,
+        decoder: Decoder = Decoder::default(),
+        /// Octets of `decoder`'s stream.
+        counted: Counted = Counted::default(),
+        /// By which the peer knows the association.
+        token: Option<Token> = None,
+        link: Link = Link::Up,
+        /// Request to resume, in place of a new association.
+        resumes: Option<Resume> = None,
+        /// Number of the last attempt to resume.
+        attempt: u32 = 0,
+        /// Another carrier is wanted though this one works.
+        moves: bool = false,
+        /// When the peer has asked for another carrier: the end of this one is no news then.
+        asked: Option<Instant> = None,
+        /// The peer is not heard: another carrier is wanted.
+        silent: bool = false,
+        /// When the association ends unless the peer is heard.
+        ends: Option<Instant> = None,
+        /// When it ends, sooner, unless a carrier follows the one that the peer's system has
+        /// closed.
+        closed_ends: Option<Instant> = None,
+        /// For the function, in order.
+        commands: VecDeque<Command> = VecDeque::new(),
+        /// The message of the peer that is not whole yet, where messages come between the other
+        /// frames.
+        arriving: Option<Message> = None,
+        /// Messages that come and go on streams of their own.
+        lanes: Lanes = Lanes::default(),
+        /// Octets of the window that the peer has used and that were not credited.
+        used: usize = 0,
+        /// Share of `used` that the function has taken.
+        owed: usize = 0,
+        /// The function's message that is being sent, and how many octets of it were.
+        departing: Option<(Delivery, usize)> = None,
+        /// Octets that may be sent.
+        credit: usize = WINDOW,
+        /// For the carrier: all frames, or those of the association's life where it has streams for
+        /// messages.
+        output: Output = Output::default(),
+        counts: Counts = Counts::default(),
+        totals: Totals = Totals::default(),
+        /// When the peer was heard last.
+        heard: Instant = now,
+        /// When it was noticed that the peer may be silent. This node may have been stopped itself:
+        /// what the peer said meanwhile is read first.
+        doubted: Option<Instant> = None,
+        /// When a frame was written last.
+        said: Instant = now,
+        opening_ends: Option<Instant> = Some(now + patience.opening),
+        /// When the function's kernel is to be asked what is acknowledged.
+        question_due: Option<Instant> = None,
+        /// Delay of `question_due` after the previous question.
+        question_wait: Duration = ASKED_AFTER,
+        abort_due: Option<Instant> = None,
+        end: Option<Ending> = None,
+    }
 }
 
 /// Messages since the association was opened or restarted.
@@ -194,48 +202,6 @@ impl Association {
     /// For a carrier that a peer node has begun.
     pub fn responder(carriage: Carriage, patience: Patience, now: Instant) -> Self {
         Self::new(Side::Responder, carriage, patience, now)
-    }
-
-    fn new(side: Side, carriage: Carriage, patience: Patience, now: Instant) -> Self {
-        Self {
-            side,
-            carriage,
-            patience,
-            state: State::Opening,
-            granted: None,
-            known: None,
-            opened: false,
-            reopening: false,
-            decoder: Decoder::default(),
-            counted: Counted::default(),
-            token: None,
-            link: Link::Up,
-            resumes: None,
-            attempt: 0,
-            moves: false,
-            asked: None,
-            silent: false,
-            ends: None,
-            closed_ends: None,
-            commands: VecDeque::new(),
-            arriving: None,
-            lanes: Lanes::default(),
-            used: 0,
-            owed: 0,
-            departing: None,
-            credit: WINDOW,
-            output: Output::default(),
-            counts: Counts::default(),
-            totals: Totals::default(),
-            heard: now,
-            doubted: None,
-            said: now,
-            opening_ends: Some(now + patience.opening),
-            question_due: None,
-            question_wait: ASKED_AFTER,
-            abort_due: None,
-            end: None,
-        }
     }
 
     /// Next step for the function's socket. [`Association::command_done`] follows, also where that
@@ -340,7 +306,6 @@ impl Association {
     }
 
     /// Kind of its carrier.
-    #[must_use]
     pub const fn carriage(&self) -> Carriage {
         self.carriage
     }

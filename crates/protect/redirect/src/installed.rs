@@ -63,13 +63,19 @@ pub enum RuleState {
     Damaged(Vec<String>),
 }
 
-/// The rules of a plan, with what is known of how this host lists them.
-#[derive(Debug)]
-pub struct Installed {
-    plan: Plan,
-    /// Each with how it is listed once that was asked for.
-    tables: Vec<(Part, Table, OnceLock<Listing>)>,
-    options: Options,
+bartizan_registry::made! {
+    /// The rules of a plan, with what is known of how this host lists them.
+    #[derive(Debug)]
+    pub struct Installed,
+    /// The rules of a plan.
+    pub new(plan: Plan, options: Options) {
+        let tables = plan.tables(options.strict).into_iter();
+        let tables = tables.map(|table| (Part::of(&table), table, OnceLock::new()));
+        plan: Plan,
+        /// Each with how it is listed once that was asked for.
+        tables: Vec<(Part, Table, OnceLock<Listing>)> = tables.collect(),
+        options: Options,
+    }
 }
 
 impl Part {
@@ -84,17 +90,6 @@ impl Part {
 }
 
 impl Installed {
-    /// The rules of a plan.
-    pub fn new(plan: Plan, options: Options) -> Self {
-        let tables = plan.tables(options.strict).into_iter();
-        let tables = tables.map(|table| (Part::of(&table), table, OnceLock::new()));
-        Self {
-            tables: tables.collect(),
-            plan,
-            options,
-        }
-    }
-
     /// The plan that they are derived from.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -44,7 +44,6 @@ impl Probed {
 /// Address of the probe for a sidecar with these transparent listeners: the first that has an IPv4
 /// address; where none has, a listener of its own for the purpose, on 127.0.0.1 at the port of the
 /// first.
-#[must_use]
 pub fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) -> Option<SocketAddrV4> {
     let v4 = transparent.clone().find_map(|address| match address {
         SocketAddr::V4(address) => Some(address),

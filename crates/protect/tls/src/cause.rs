@@ -9,12 +9,14 @@ use crate::stack::Stack;
 use crate::terms::{Terms, names, quantum_safe_group};
 use crate::{Reason, scheme};
 
-/// Why a handshake is refused, before it is known which handshake it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cause {
-    pub(crate) reason: Reason,
-    pub(crate) detail: String,
-    pub(crate) hint: String,
+bartizan_registry::made! {
+    /// Why a handshake is refused, before it is known which handshake it was.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct Cause, pub(crate) new(reason: Reason, detail: impl Into<String>, hint: impl Into<String>) {
+        pub(crate) reason: Reason,
+        pub(crate) detail: String = detail.into(),
+        pub(crate) hint: String = hint.into(),
+    }
 }
 
 /// Groups and schemes that the peer offered, as far as they were received.
@@ -25,14 +27,6 @@ pub(crate) struct Offered {
 }
 
 impl Cause {
-    pub(crate) fn new(reason: Reason, detail: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            reason,
-            detail: detail.into(),
-            hint: hint.into(),
-        }
-    }
-
     /// The cause of an error that the socket or rustls reported.
     pub(crate) fn of_io(error: &io::Error, offered: &Offered, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
         if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {

@@ -26,16 +26,22 @@ pub(crate) struct Names {
     pub(crate) uri: Vec<String>,
 }
 
-/// Contents of a leaf that the checks here need.
-#[derive(Debug, Clone)]
-pub(crate) struct Leaf {
-    pub(crate) names: Names,
-    /// The scheme its key signs in; none where this project verifies no such key.
-    pub(crate) scheme: Option<SignatureScheme>,
-    /// Its key's algorithm as text.
-    pub(crate) key: String,
-    /// Key usage, where present, includes digitalSignature (RFC 5280, section 4.2.1.3).
-    pub(crate) signs: bool,
+bartizan_registry::made! {
+    /// Contents of a leaf that the checks here need.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Leaf, pub(crate) read(der: &CertificateDer<'_>) -> Result<Self, String> {
+        let certificate = parse(der)?;
+        let usage = certificate
+            .key_usage()
+            .map_err(|error| format!("key usage cannot be read: {error}"))?;
+        pub(crate) names: Names = Names::read(&certificate)?,
+        /// The scheme its key signs in; none where this project verifies no such key.
+        pub(crate) scheme: Option<SignatureScheme> = scheme::of_key(certificate.public_key()),
+        /// Its key's algorithm as text.
+        pub(crate) key: String = algorithm_name(scheme::label(&certificate.public_key().algorithm)),
+        /// Key usage, where present, includes digitalSignature (RFC 5280, section 4.2.1.3).
+        pub(crate) signs: bool = usage.is_none_or(|usage| usage.value.digital_signature()),
+    }
 }
 
 /// Reads a certificate with nothing behind it.
@@ -44,21 +50,6 @@ fn parse<'a>(der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, String>
         Ok(([], certificate)) => Ok(certificate),
         Ok(_) => Err("has bytes behind its end".into()),
         Err(error) => Err(format!("is not a certificate: {error}")),
-    }
-}
-
-impl Leaf {
-    pub(crate) fn read(der: &CertificateDer<'_>) -> Result<Self, String> {
-        let certificate = parse(der)?;
-        let usage = certificate
-            .key_usage()
-            .map_err(|error| format!("key usage cannot be read: {error}"))?;
-        Ok(Self {
-            names: Names::read(&certificate)?,
-            scheme: scheme::of_key(certificate.public_key()),
-            key: algorithm_name(scheme::label(&certificate.public_key().algorithm)),
-            signs: usage.is_none_or(|usage| usage.value.digital_signature()),
-        })
     }
 }
 
@@ -122,7 +113,6 @@ pub(crate) fn chain(chain: &[CertificateDer<'_>]) -> Vec<ledger::Certificate> {
 }
 
 /// The same of one certificate, by its DER encoding.
-#[must_use]
 pub fn certificate_of(der: &[u8]) -> ledger::Certificate {
     entry(&CertificateDer::from(der))
 }

@@ -14,14 +14,17 @@ use crate::certificate::{self, Leaf};
 /// Chains kept: those used last. With ML-DSA-65 one has 6 to 20 kB, and TLS bounds it to 64 KiB.
 const AT_MOST: usize = 64;
 
-/// A chain, leaf first, and what has been read of it so far.
-#[derive(Debug)]
-pub(crate) struct Chain {
-    /// At least the leaf.
-    der: Vec<CertificateDer<'static>>,
-    leaf: OnceLock<Result<Leaf, String>>,
-    entries: OnceLock<Arc<[ledger::Certificate]>>,
-    classical: OnceLock<bool>,
+bartizan_registry::made! {
+    /// A chain, leaf first, and what has been read of it so far.
+    #[derive(Debug)]
+    pub(crate) struct Chain, new(leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) {
+        let der = std::iter::once(leaf).chain(intermediates);
+        /// At least the leaf.
+        der: Vec<CertificateDer<'static>> = der.map(|der| der.clone().into_owned()).collect(),
+        leaf: OnceLock<Result<Leaf, String>> = OnceLock::new(),
+        entries: OnceLock<Arc<[ledger::Certificate]>> = OnceLock::new(),
+        classical: OnceLock<bool> = OnceLock::new(),
+    }
 }
 
 /// The chains of peers that were seen before.
@@ -32,16 +35,6 @@ pub(crate) struct Chains {
 }
 
 impl Chain {
-    fn new(leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Self {
-        let der = std::iter::once(leaf).chain(intermediates);
-        Self {
-            der: der.map(|der| der.clone().into_owned()).collect(),
-            leaf: OnceLock::new(),
-            entries: OnceLock::new(),
-            classical: OnceLock::new(),
-        }
-    }
-
     fn is(&self, leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> bool {
         self.leaf_der() == leaf && self.intermediates() == intermediates
     }

@@ -19,12 +19,17 @@ pub(crate) struct ClientRole {
     serving: Mutex<Weak<Handshake>>,
 }
 
-/// Session store of one connection: at most one session goes in to be resumed, and what comes out is kept with its life.
-#[derive(Debug)]
-pub(crate) struct ClientStore {
-    handshake: Arc<Handshake>,
-    role: Arc<ClientRole>,
-    resuming: Mutex<Option<Tls13ClientSessionValue>>,
+bartizan_registry::made! {
+    /// Session store of one connection: at most one session goes in to be resumed, and what comes
+    /// out is kept with its life.
+    #[derive(Debug)]
+    pub(crate) struct ClientStore,
+    /// For a connection that may resume `session`.
+    pub(crate) new(handshake: Arc<Handshake>, role: Arc<ClientRole>, resuming: Option<Tls13ClientSessionValue>) {
+        handshake: Arc<Handshake>,
+        role: Arc<ClientRole>,
+        resuming: Mutex<Option<Tls13ClientSessionValue>> = Mutex::new(resuming),
+    }
 }
 
 impl ClientRole {
@@ -113,21 +118,6 @@ impl ResolvesClientCert for ClientRole {
 
     fn has_certs(&self) -> bool {
         true
-    }
-}
-
-impl ClientStore {
-    /// For a connection that may resume `session`.
-    pub(crate) fn new(
-        handshake: Arc<Handshake>,
-        role: Arc<ClientRole>,
-        resuming: Option<Tls13ClientSessionValue>,
-    ) -> Self {
-        Self {
-            handshake,
-            role,
-            resuming: Mutex::new(resuming),
-        }
     }
 }
 

@@ -355,7 +355,6 @@ impl Accepting {
     ///
     /// rustls takes the first group of the client's list that it has. Where the policy prefers post-quantum groups and this
     /// client offers one, classical groups are left out, so that the policy's order holds against the client's.
-    #[must_use]
     pub fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
         let handshake = &self.watch.handshake;
         let offered = hello.named_groups().unwrap_or_default();
@@ -521,7 +520,6 @@ fn server_name(peer: &Peer) -> ServerName<'static> {
 const VALIDATED: bool = false;
 
 /// Which cryptographic module does the work.
-#[must_use]
 pub fn module() -> &'static str {
     "AWS-LC (aws-lc-rs 1.19, not FIPS-validated)"
 }

@@ -61,15 +61,30 @@ pub(crate) enum Transport {
     Quic,
 }
 
-/// One handshake.
-#[derive(Debug)]
-pub(crate) struct Handshake {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) in_effect: Arc<InEffect>,
-    pub(crate) side: Side,
-    transport: Transport,
-    finished: AtomicBool,
-    state: Mutex<State>,
+bartizan_registry::made! {
+    /// One handshake.
+    #[derive(Debug)]
+    pub(crate) struct Handshake,
+    pub(crate) new(shared: Arc<Shared>, in_effect: Arc<InEffect>, side: Side, transport: Transport) {
+        pub(crate) shared: Arc<Shared>,
+        pub(crate) in_effect: Arc<InEffect>,
+        pub(crate) side: Side,
+        transport: Transport,
+        finished: AtomicBool = AtomicBool::new(false),
+        state: Mutex<State> = Mutex::new(State {
+            bytes: ledger::Bytes::default(),
+            client_hello: HelloReader::client(),
+            server_hello: HelloReader::server(),
+            offered: Offered::default(),
+            local: None,
+            peer_signature: None,
+            chain: None,
+            candidates: Vec::new(),
+            refusal: None,
+            life: None,
+            issued: Vec::new(),
+        }),
+    }
 }
 
 /// Observations of a handshake.
@@ -103,29 +118,6 @@ impl Transport {
 }
 
 impl Handshake {
-    pub(crate) fn new(shared: Arc<Shared>, in_effect: Arc<InEffect>, side: Side, transport: Transport) -> Self {
-        Self {
-            shared,
-            in_effect,
-            side,
-            transport,
-            finished: AtomicBool::new(false),
-            state: Mutex::new(State {
-                bytes: ledger::Bytes::default(),
-                client_hello: HelloReader::client(),
-                server_hello: HelloReader::server(),
-                offered: Offered::default(),
-                local: None,
-                peer_signature: None,
-                chain: None,
-                candidates: Vec::new(),
-                refusal: None,
-                life: None,
-                issued: Vec::new(),
-            }),
-        }
-    }
-
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,7 +36,6 @@ pub(crate) fn wanted(identity: &Identity) -> String {
 }
 
 /// The options by which `bartizan ca issue` writes these names, each after a blank.
-#[must_use]
 pub fn issue_options(identity: &Identity) -> String {
     let dns = identity.dns().iter().map(|name| format!(" --dns {name}"));
     let ip = identity.ip().iter().map(|address| format!(" --ip {address}"));

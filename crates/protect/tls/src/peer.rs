@@ -27,7 +27,6 @@ impl Peer {
 }
 
 /// The nodes that interfaces with a sidecar join to `node`, in the order of the file.
-#[must_use]
 pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {
     deployment
         .sidecar_peers(node)

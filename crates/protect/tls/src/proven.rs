@@ -42,22 +42,15 @@ struct Signed {
     signature: Box<[u8]>,
 }
 
-/// A signature algorithm that verifies nothing twice.
-#[derive(Debug)]
-pub(crate) struct Remembering<'a> {
-    scheme: SignatureScheme,
-    verifier: &'static dyn SignatureVerificationAlgorithm,
-    proven: &'a Proven,
-}
-
-impl<'a> Remembering<'a> {
+bartizan_registry::made! {
+    /// A signature algorithm that verifies nothing twice.
+    #[derive(Debug)]
+    pub(crate) struct Remembering<'a>,
     /// None where this project verifies no such scheme.
-    pub(crate) fn new(scheme: SignatureScheme, proven: &'a Proven) -> Option<Self> {
-        Some(Self {
-            scheme,
-            verifier: scheme::verifier(scheme)?,
-            proven,
-        })
+    pub(crate) new(scheme: SignatureScheme, proven: &'a Proven) -> Option<Self> {
+        scheme: SignatureScheme,
+        verifier: &'static dyn SignatureVerificationAlgorithm = scheme::verifier(scheme)?,
+        proven: &'a Proven,
     }
 }
 

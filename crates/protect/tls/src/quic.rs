@@ -53,11 +53,13 @@ pub struct AcceptingQuic {
     pub handshake: QuicHandshake,
 }
 
-/// Observer of a handshake in QUIC. A clone watches the same handshake.
-#[derive(Debug, Clone)]
-pub struct QuicHandshake {
-    watch: Watch,
-    judged: Arc<OnceLock<Result<Established, Box<Refused>>>>,
+bartizan_registry::made! {
+    /// Observer of a handshake in QUIC. A clone watches the same handshake.
+    #[derive(Debug, Clone)]
+    pub struct QuicHandshake, new(watch: Watch) {
+        watch: Watch,
+        judged: Arc<OnceLock<Result<Established, Box<Refused>>>> = Arc::default(),
+    }
 }
 
 impl std::fmt::Debug for ConnectingQuic {
@@ -73,13 +75,6 @@ impl std::fmt::Debug for AcceptingQuic {
 }
 
 impl QuicHandshake {
-    fn new(watch: Watch) -> Self {
-        Self {
-            watch,
-            judged: Arc::default(),
-        }
-    }
-
     /// The result: none before rustls has completed the handshake or failed.
     #[must_use]
     pub fn judged(&self) -> Option<Result<Established, Box<Refused>>> {
@@ -133,7 +128,6 @@ impl Endpoint {
 
 /// Configuration by which a listener answers packets of no connection. None begins by it, and it
 /// holds no key: it outlives certificates.
-#[must_use]
 pub fn listening_quic() -> Arc<dyn QuicServerConfig> {
     let once = Mutex::new(None);
     Arc::new(Server { once })
@@ -281,19 +275,21 @@ struct Hello {
     parameters: Vec<u8>,
 }
 
-/// TLS of one QUIC connection.
-struct Tls {
-    progress: Progress,
-    side: Side,
-    /// Observer of the handshake, until it is over.
-    handshake: Option<QuicHandshake>,
-    announced: bool,
-    /// The peer's transport parameters, behind the handshake.
-    parameters: Vec<u8>,
-    next: Option<Secrets>,
-    /// A client's last flight, written before the handshake is judged: its bytes are of the
-    /// handshake.
-    last_flight: Option<(Vec<u8>, Option<KeyChange>)>,
+bartizan_registry::made! {
+    /// TLS of one QUIC connection.
+    struct Tls, new(progress: Progress, side: Side, handshake: Option<QuicHandshake>) {
+        progress: Progress,
+        side: Side,
+        /// Observer of the handshake, until it is over.
+        handshake: Option<QuicHandshake>,
+        announced: bool = false,
+        /// The peer's transport parameters, behind the handshake.
+        parameters: Vec<u8> = Vec::new(),
+        next: Option<Secrets> = None,
+        /// A client's last flight, written before the handshake is judged: its bytes are of the
+        /// handshake.
+        last_flight: Option<(Vec<u8>, Option<KeyChange>)> = None,
+    }
 }
 
 /// The error that a connection is closed with. Every observer can read Initial packets: the reason
@@ -339,18 +335,6 @@ impl Hello {
 }
 
 impl Tls {
-    fn new(progress: Progress, side: Side, handshake: Option<QuicHandshake>) -> Self {
-        Self {
-            progress,
-            side,
-            handshake,
-            announced: false,
-            parameters: Vec::new(),
-            next: None,
-            last_flight: None,
-        }
-    }
-
     fn running(&self) -> Option<&Connection> {
         match &self.progress {
             Progress::Hello(_) | Progress::Over => None,

@@ -235,7 +235,6 @@ impl Association {
 
     /// Octets that may be read now from a stream with messages. None while it is not known if they
     /// are of this association, or of the one before or after a restart.
-    #[must_use]
     pub fn lane_room(&self, stream: u64) -> usize {
         if self.end.is_some() || !self.opened || self.reopening || !self.has_carrier() {
             return 0;

@@ -16,30 +16,23 @@ use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
 use crate::{Established, PeerIdentity, Reason, Refused, SessionFacts, scheme, verify};
 
-/// Parameters that were negotiated, according to rustls.
-#[derive(Debug, Clone)]
-pub(crate) struct Facts {
-    negotiated: ledger::Negotiated,
-    group: NamedGroup,
-    cipher: CipherSuite,
-    /// The certificate that this node showed; where it resumed, that of its first handshake.
-    local: Option<Arc<Shown>>,
-    pub(crate) peer_signature: Option<SignatureScheme>,
+bartizan_registry::made! {
+    /// Parameters that were negotiated, according to rustls.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Facts,
+    /// Those of a handshake of another process.
+    pub(crate) recorded(negotiated: &ledger::Negotiated) {
+        let scheme = |code: &ledger::Code| SignatureScheme(code.code);
+        negotiated: ledger::Negotiated = negotiated.clone(),
+        group: NamedGroup = NamedGroup(negotiated.group.code),
+        cipher: CipherSuite = CipherSuite(negotiated.cipher.code),
+        /// The certificate that this node showed; where it resumed, that of its first handshake.
+        local: Option<Arc<Shown>> = None,
+        pub(crate) peer_signature: Option<SignatureScheme> = negotiated.peer_signature.as_ref().map(scheme),
+    }
 }
 
 impl Facts {
-    /// Those of a handshake of another process.
-    pub(crate) fn recorded(negotiated: &ledger::Negotiated) -> Self {
-        let scheme = |code: &ledger::Code| SignatureScheme(code.code);
-        Self {
-            group: NamedGroup(negotiated.group.code),
-            cipher: CipherSuite(negotiated.cipher.code),
-            local: None,
-            peer_signature: negotiated.peer_signature.as_ref().map(scheme),
-            negotiated: negotiated.clone(),
-        }
-    }
-
     /// The scheme of this node's CertificateVerify; where it resumed, that of its first handshake.
     fn own_signature(&self) -> Option<SignatureScheme> {
         let recorded = || Some(SignatureScheme(self.negotiated.local_signature.as_ref()?.code));
