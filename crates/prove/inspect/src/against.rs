@@ -24,15 +24,28 @@ bartizan_registry::named! {
     }
 }
 
-/// All connections that carried data, against one framework.
-#[derive(Debug, Serialize)]
-pub struct Against {
-    framework: &'static str,
-    edition: &'static str,
-    passed: bool,
-    subjects: [Judged; 2],
-    /// Connections and packets that were not looked at, for want of memory or as they are damaged.
-    left_out: bool,
+bartizan_registry::made! {
+    /// All connections that carried data, against one framework.
+    #[derive(Debug, Serialize)]
+    pub struct Against,
+    /// Judges reports that list each connection.
+    #[must_use]
+    pub of(framework: &'static Framework, reports: &[Report]) {
+        let subjects = [Subject::KeyExchange, Subject::Signature];
+        let subjects = subjects.map(|subject| Judged::of(framework, subject, reports));
+        let limits = |report: &Report| report.findings().iter().any(crate::Finding::leaves_out);
+        let left_out = reports
+            .iter()
+            .any(|report| report.summary().beyond_list.is_some() || limits(report));
+        let is_met = |judged: &Judged| judged.met > 0 && judged.not_met + judged.not_shown == 0;
+        framework: &'static str = framework.name,
+        edition: &'static str = framework.edition,
+        passed: bool = subjects.iter().all(is_met) && !left_out,
+        subjects: [Judged; 2],
+        /// Connections and packets that were not looked at, for want of memory or as they are
+        /// damaged.
+        left_out: bool,
+    }
 }
 
 /// Key exchanges, or signatures.
@@ -60,25 +73,6 @@ struct Reason {
 }
 
 impl Against {
-    /// Judges reports that list each connection.
-    #[must_use]
-    pub fn of(framework: &'static Framework, reports: &[Report]) -> Self {
-        let subjects = [Subject::KeyExchange, Subject::Signature];
-        let subjects = subjects.map(|subject| Judged::of(framework, subject, reports));
-        let limits = |report: &Report| report.findings().iter().any(crate::Finding::leaves_out);
-        let left_out = reports
-            .iter()
-            .any(|report| report.summary().beyond_list.is_some() || limits(report));
-        let is_met = |judged: &Judged| judged.met > 0 && judged.not_met + judged.not_shown == 0;
-        Self {
-            framework: framework.name,
-            edition: framework.edition,
-            passed: subjects.iter().all(is_met) && !left_out,
-            subjects,
-            left_out,
-        }
-    }
-
     /// True where all that was seen shows what the framework asks for.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -86,7 +80,6 @@ impl Against {
     }
 
     /// Framework and outcome in a line.
-    #[must_use]
     pub fn headline(&self) -> String {
         let outcome = if self.passed { "PASS" } else { "FAIL" };
         format!("against {} ({}): {outcome}", self.framework, self.edition)

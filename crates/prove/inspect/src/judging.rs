@@ -31,28 +31,21 @@ pub trait Recorder {
     fn esp(&mut self, judged: &JudgedEspSa, ledgers: &Ledgers);
 }
 
-/// Judges what an observer gives, as it ends; IPsec when all of it is there.
-pub struct Judging<'a> {
-    ledgers: &'a Ledgers,
-    report: &'a mut Report,
-    recorder: Option<&'a mut dyn Recorder>,
-    ipsec: Ipsec,
-    /// Parts that ended of late, for a reader that follows them.
-    recent: Option<&'a mut Recent>,
+bartizan_registry::made! {
+    /// Judges what an observer gives, as it ends; IPsec when all of it is there.
+    pub struct Judging<'a>,
+    /// Into a report, joined with what ledgers say.
+    pub new(ledgers: &'a Ledgers, report: &'a mut Report) {
+        ledgers: &'a Ledgers,
+        report: &'a mut Report,
+        recorder: Option<&'a mut dyn Recorder> = None,
+        ipsec: Ipsec = Ipsec::default(),
+        /// Parts that ended of late, for a reader that follows them.
+        recent: Option<&'a mut Recent> = None,
+    }
 }
 
 impl<'a> Judging<'a> {
-    /// Into a report, joined with what ledgers say.
-    pub fn new(ledgers: &'a Ledgers, report: &'a mut Report) -> Self {
-        Self {
-            ledgers,
-            report,
-            recorder: None,
-            ipsec: Ipsec::default(),
-            recent: None,
-        }
-    }
-
     /// The same, which tells a recorder too.
     #[must_use]
     pub fn with_recorder(self, recorder: Option<&'a mut dyn Recorder>) -> Self {

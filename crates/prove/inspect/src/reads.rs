@@ -214,7 +214,6 @@ fn unread() -> impl Iterator<Item = Kind> {
 }
 
 /// Every protocol that a conversation may be of.
-#[must_use]
 pub fn protocols() -> Vec<Protocol> {
     let mut all: Vec<Protocol> = Vec::new();
     let kinds = Kind::all().chain(unread()).map(|kind| (of(kind), kind.verdicts()));
@@ -270,7 +269,6 @@ pub fn links() -> impl Iterator<Item = (&'static str, u16)> {
 
 /// Protocols by which hosts and stations keep a network together: they carry no user data, and need
 /// no judgement.
-#[must_use]
 pub fn housekeeping() -> Vec<String> {
     let ip = ip::HOUSEKEEPING.iter().map(|(_, name)| (*name).to_owned());
     let frames = FrameProtocol::named().filter(|frame| frame.is_housekeeping());
@@ -283,7 +281,6 @@ fn verdicts(protocol: &Protocol) -> String {
 }
 
 /// As tables of Markdown.
-#[must_use]
 pub fn markdown() -> String {
     let mut out = String::from(
         "| over | protocol | how far | recognised by | confidentiality can be |\n| --- | --- | --- | --- | --- |\n",
@@ -311,7 +308,6 @@ pub fn markdown() -> String {
 }
 
 /// As lines of at most `width` characters.
-#[must_use]
 pub fn text(width: usize) -> String {
     const INDENT: usize = 4;
     let mut out = String::new();
@@ -342,7 +338,6 @@ pub fn text(width: usize) -> String {
 }
 
 /// For a program: schema `bartizan-inspect-reads/2`.
-#[must_use]
 pub fn json() -> Value {
     let protocols: Vec<Value> = protocols()
         .iter()

@@ -37,7 +37,6 @@ impl Severity {
     }
 
     /// The one of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.name() == name)
     }
@@ -145,28 +144,21 @@ impl Remedy {
     }
 }
 
-/// Subject of a finding, as far as one thing is known to be it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place<'a> {
-    pub(crate) kind: Option<Kind>,
-    /// Name of its interface.
-    pub(crate) interface: Option<&'static str>,
-    pub(crate) confidentiality: Option<&'a Judgement>,
-}
-
-impl<'a> Place<'a> {
+bartizan_registry::made! {
+    /// Subject of a finding, as far as one thing is known to be it.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub(crate) struct Place<'a>,
     /// Subject of a concern about a link: the kind is that of the first part that shows it.
-    pub(crate) fn of_link(link: &'a Link, concern: Concern) -> Self {
+    pub(crate) of_link(link: &'a Link, concern: Concern) {
         let (confidentiality, authenticity) = (link.confidentiality.verdict(), link.authenticity.verdict());
         let phase = link.phases.iter().find(|phase| match concern {
             Concern::Authenticity => phase.authenticity == authenticity,
             _ => phase.confidentiality == confidentiality,
         });
-        Self {
-            kind: phase.map(|phase| phase.kind),
-            interface: link.interface.map(|interface| interface.name),
-            confidentiality: Some(&link.confidentiality),
-        }
+        pub(crate) kind: Option<Kind> = phase.map(|phase| phase.kind),
+        /// Name of its interface.
+        pub(crate) interface: Option<&'static str> = link.interface.map(|interface| interface.name),
+        pub(crate) confidentiality: Option<&'a Judgement> = Some(&link.confidentiality),
     }
 }
 

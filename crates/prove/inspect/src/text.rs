@@ -37,7 +37,6 @@ pub enum Colour {
 }
 
 /// The answer of several captures as text, which their reports follow.
-#[must_use]
 pub fn joint(reports: &[Report], width: usize) -> String {
     let mut page = Page {
         text: String::new(),

@@ -125,19 +125,13 @@ fn distinct(sources: Vec<Source>) -> Arc<[Source]> {
     distinct.into()
 }
 
-/// A reason and what it rests on. Shared, not copied: a hundred thousand links say few different things.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Basis {
-    pub(crate) because: Arc<str>,
-    pub(crate) sources: Arc<[Source]>,
-}
-
-impl Basis {
-    pub(crate) fn new(because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
-        Self {
-            because: because.into(),
-            sources: distinct(sources),
-        }
+bartizan_registry::made! {
+    /// A reason and what it rests on. Shared, not copied: a hundred thousand links say few
+    /// different things.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct Basis, pub(crate) new(because: impl Into<Arc<str>>, sources: Vec<Source>) {
+        pub(crate) because: Arc<str> = because.into(),
+        pub(crate) sources: Arc<[Source]> = distinct(sources),
     }
 }
 
@@ -191,13 +185,15 @@ impl From<Verdict> for Judged {
     }
 }
 
-/// A statement with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Founded<S> {
-    statement: S,
-    basis: Basis,
-    /// Algorithms of all keys and signatures that it rests on, where they are known.
-    algorithms: Arc<[&'static str]>,
+bartizan_registry::made! {
+    /// A statement with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Founded<S>, pub(crate) on(statement: S, basis: Basis) {
+        statement: S,
+        basis: Basis,
+        /// Algorithms of all keys and signatures that it rests on, where they are known.
+        algorithms: Arc<[&'static str]> = Arc::default(),
+    }
 }
 
 /// An answer with its reason.
@@ -209,14 +205,6 @@ pub type Judgement = Founded<Judged>;
 impl<S> Founded<S> {
     pub(crate) fn new(statement: impl Into<S>, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self::on(statement.into(), Basis::new(because, sources))
-    }
-
-    pub(crate) fn on(statement: S, basis: Basis) -> Self {
-        Self {
-            statement,
-            basis,
-            algorithms: Arc::default(),
-        }
     }
 
     pub(crate) fn basis(&self) -> &Basis {

@@ -13,28 +13,17 @@ use crate::evidence::disputed;
 use crate::ledgers::Entry;
 use crate::{Answer, Evidence, Judged, Judgement, Source, Verdict, ssh};
 
-/// One end: its authentication, and the judgement on forging it.
-pub(crate) struct End {
-    pub(crate) authenticated: Answer,
-    pub(crate) judgement: Judgement,
-}
-
-impl End {
-    pub(crate) fn new(
-        authenticated: Answer,
-        verdict: Verdict,
-        because: impl Into<Arc<str>>,
-        sources: Vec<Source>,
-    ) -> Self {
+bartizan_registry::made! {
+    /// One end: its authentication, and the judgement on forging it.
+    pub(crate) struct End,
+    pub(crate) new(authenticated: Answer, verdict: Verdict, because: impl Into<Arc<str>>, sources: Vec<Source>) {
         // An end that proves nothing has no signature that an exception could excuse.
         let judged = match (verdict, authenticated) {
             (Verdict::Vulnerable, answer) if answer != Answer::No => Judged::CLASSICAL,
             _ => verdict.into(),
         };
-        Self {
-            authenticated,
-            judgement: Judgement::new(judged, because, sources),
-        }
+        pub(crate) authenticated: Answer,
+        pub(crate) judgement: Judgement = Judgement::new(judged, because, sources),
     }
 }
 
@@ -300,11 +289,13 @@ fn unsigned(tls: &Tls, opened: &Opened, side: Side) -> Option<End> {
     Some(End::new(Answer::No, Verdict::Vulnerable, because, sources))
 }
 
-/// A certificate of a chain, from packets or from a ledger.
-pub(crate) struct Shown<'a> {
-    subject: &'a str,
-    public_key: &'a str,
-    signature: &'a str,
+bartizan_registry::made! {
+    /// A certificate of a chain, from packets or from a ledger.
+    pub(crate) struct Shown<'a>, pub(crate) opened(certificate: &'a keys::Certificate) {
+        subject: &'a str = &certificate.subject,
+        public_key: &'a str = &certificate.public_key,
+        signature: &'a str = &certificate.signature,
+    }
 }
 
 /// The word of ledgers on one end: its signature and its chain from either end's record.
@@ -424,14 +415,6 @@ pub(crate) fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Shown<'a>>, so
 }
 
 impl<'a> Shown<'a> {
-    pub(crate) fn opened(certificate: &'a keys::Certificate) -> Self {
-        Self {
-            subject: &certificate.subject,
-            public_key: &certificate.public_key,
-            signature: &certificate.signature,
-        }
-    }
-
     fn recorded(certificate: &'a Certificate) -> Self {
         Self {
             subject: &certificate.subject,

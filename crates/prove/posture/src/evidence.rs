@@ -19,11 +19,26 @@ use crate::{
 /// Microseconds by which the clocks of a capturing host and of a node may differ: no two of one network do by an hour.
 pub(crate) const CLOCKS: u64 = 3_600_000_000;
 
-/// A connection that packets showed, with what ledgers say of it.
-pub struct Evidence<'a> {
-    connection: &'a Connection,
-    entries: &'a [Entry],
-    found: Found<'a>,
+bartizan_registry::made! {
+    /// A connection that packets showed, with what ledgers say of it.
+    pub struct Evidence<'a>,
+    /// Joins packets with ledger records of the same client random. Without a ClientHello, records
+    /// are joined by addresses and time.
+    pub new(connection: &'a Connection, ledgers: &'a Ledgers) {
+        let random = match &connection.content {
+            Content::Tls(tls) => tls.client_hello.as_ref().map(|hello| &hello.value.random),
+            _ => None,
+        };
+        let found = ledgers.by_address().find(connection, ledgers);
+        let entries = match (random, found) {
+            (Some(random), _) => ledgers.of(random),
+            (None, Found::One(entries)) => entries,
+            (None, Found::Nothing | Found::Several(_)) => &[],
+        };
+        connection: &'a Connection,
+        entries: &'a [Entry],
+        found: Found<'a>,
+    }
 }
 
 /// Two sources that cannot both be right.
@@ -36,90 +51,66 @@ pub struct Contradiction {
     pub sources: Vec<Source>,
 }
 
-/// Everything that follows from a piece of evidence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Posture {
-    /// Kind of the connection.
-    pub kind: Kind,
-    /// The group the secret was made with, by packets, else by a ledger.
-    pub group: Option<NamedGroup>,
-    /// The methods an IKE_SA was made with, the KE payload's first; for ESP those of the IKE_SA that keyed it.
-    pub key_exchanges: Vec<KeyExchangeMethod>,
-    /// The key exchange method of SSH.
-    pub ssh_key_exchange: Option<String>,
-    /// The interface it belongs to, as far as packets tell.
-    pub interface: Option<Interface>,
-    /// The packet that tells it.
-    pub named_by: Option<Source>,
-    /// Functions of the two ends by their requests, such as network functions: the end that asks
-    /// first, then the one that answers.
-    pub functions: [Vec<&'static str>; 2],
-    /// The scheme the server signed with, where it can be known.
-    pub server_signature: Option<SignatureScheme>,
-    /// The scheme the client signed with, where it can be known.
-    pub client_signature: Option<SignatureScheme>,
-    /// Was a post-quantum key exchange offered?
-    pub offered: Reply,
-    /// Was it what the client wanted most?
-    pub preferred: Reply,
-    /// Was it negotiated?
-    pub negotiated: Reply,
-    /// Was the server authenticated?
-    pub server_authenticated: Reply,
-    /// Was the client authenticated?
-    pub client_authenticated: Reply,
-    /// Did it stay so, on resumption and after?
-    pub stayed: Reply,
-    /// Was anything sent unencrypted?
-    pub clear: Reply,
-    /// Can someone who records it today read it with a quantum computer?
-    pub confidentiality: Judgement,
-    /// Can someone with a quantum computer pass for one of the ends?
-    pub authenticity: Judgement,
-    /// True if a pre-shared key of an earlier handshake took part.
-    pub resumed: bool,
-    /// Disagreements of ledgers and packets. Verdicts follow the packets.
-    pub contradictions: Vec<Contradiction>,
-    /// Unencrypted data above the transport. No part of the verdicts above.
-    pub holes: Vec<Hole>,
-    /// True if a ledger records this connection.
-    pub in_ledger: bool,
-    /// True where the length of an encrypted record alone says that it was refused.
-    pub refused_by_size: bool,
+bartizan_registry::made! {
+    /// Everything that follows from a piece of evidence.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Posture,
+    /// With these verdicts, and no question answered yet.
+    pub(crate) bare(kind: Kind, confidentiality: Judgement, authenticity: Judgement) {
+        let open = Reply::new(Answer::NotObservable, "not asked", Vec::new());
+        /// Kind of the connection.
+        pub kind: Kind,
+        /// The group the secret was made with, by packets, else by a ledger.
+        pub group: Option<NamedGroup> = None,
+        /// The methods an IKE_SA was made with, the KE payload's first; for ESP those of the IKE_SA
+        /// that keyed it.
+        pub key_exchanges: Vec<KeyExchangeMethod> = Vec::new(),
+        /// The key exchange method of SSH.
+        pub ssh_key_exchange: Option<String> = None,
+        /// The interface it belongs to, as far as packets tell.
+        pub interface: Option<Interface> = None,
+        /// The packet that tells it.
+        pub named_by: Option<Source> = None,
+        /// Functions of the two ends by their requests, such as network functions: the end that
+        /// asks first, then the one that answers.
+        pub functions: [Vec<&'static str>; 2] = Default::default(),
+        /// The scheme the server signed with, where it can be known.
+        pub server_signature: Option<SignatureScheme> = None,
+        /// The scheme the client signed with, where it can be known.
+        pub client_signature: Option<SignatureScheme> = None,
+        /// Was a post-quantum key exchange offered?
+        pub offered: Reply = open.clone(),
+        /// Was it what the client wanted most?
+        pub preferred: Reply = open.clone(),
+        /// Was it negotiated?
+        pub negotiated: Reply = open.clone(),
+        /// Was the server authenticated?
+        pub server_authenticated: Reply = open.clone(),
+        /// Was the client authenticated?
+        pub client_authenticated: Reply = open.clone(),
+        /// Did it stay so, on resumption and after?
+        pub stayed: Reply = open.clone(),
+        /// Was anything sent unencrypted?
+        pub clear: Reply = open,
+        /// Can someone who records it today read it with a quantum computer?
+        pub confidentiality: Judgement,
+        /// Can someone with a quantum computer pass for one of the ends?
+        pub authenticity: Judgement,
+        /// True if a pre-shared key of an earlier handshake took part.
+        pub resumed: bool = false,
+        /// Disagreements of ledgers and packets. Verdicts follow the packets.
+        pub contradictions: Vec<Contradiction> = Vec::new(),
+        /// Unencrypted data above the transport. No part of the verdicts above.
+        pub holes: Vec<Hole> = Vec::new(),
+        /// True if a ledger records this connection.
+        pub in_ledger: bool = false,
+        /// True where the length of an encrypted record alone says that it was refused.
+        pub refused_by_size: bool = false,
+    }
 }
 
 impl Posture {
-    /// With these verdicts, and no question answered yet.
-    pub(crate) fn bare(kind: Kind, confidentiality: Judgement, authenticity: Judgement) -> Self {
-        let open = Reply::new(Answer::NotObservable, "not asked", Vec::new());
-        Self {
-            kind,
-            group: None,
-            key_exchanges: Vec::new(),
-            ssh_key_exchange: None,
-            interface: None,
-            named_by: None,
-            functions: Default::default(),
-            server_signature: None,
-            client_signature: None,
-            offered: open.clone(),
-            preferred: open.clone(),
-            negotiated: open.clone(),
-            server_authenticated: open.clone(),
-            client_authenticated: open.clone(),
-            stayed: open.clone(),
-            clear: open,
-            confidentiality,
-            authenticity,
-            resumed: false,
-            contradictions: Vec::new(),
-            holes: Vec::new(),
-            in_ledger: false,
-            refused_by_size: false,
-        }
-    }
-
     /// The key exchange as one name: a TLS group, the method of SSH, or IKE's methods joined.
     pub fn key_exchange(&self) -> Option<String> {
         if let Some(group) = self.group {
@@ -139,26 +130,6 @@ impl Posture {
 }
 
 impl<'a> Evidence<'a> {
-    /// Joins packets with ledger records of the same client random. Without a ClientHello, records
-    /// are joined by addresses and time.
-    pub fn new(connection: &'a Connection, ledgers: &'a Ledgers) -> Self {
-        let random = match &connection.content {
-            Content::Tls(tls) => tls.client_hello.as_ref().map(|hello| &hello.value.random),
-            _ => None,
-        };
-        let found = ledgers.by_address().find(connection, ledgers);
-        let entries = match (random, found) {
-            (Some(random), _) => ledgers.of(random),
-            (None, Found::One(entries)) => entries,
-            (None, Found::Nothing | Found::Several(_)) => &[],
-        };
-        Self {
-            connection,
-            entries,
-            found,
-        }
-    }
-
     /// The interface whose SCTP associations this TLS connection carries between two gateways: ALPN says that it carries some, and the
     /// ledgers of both ends, as far as they are given, which.
     fn carried(&self) -> Option<Interface> {

@@ -33,31 +33,26 @@ impl fmt::Display for HoleKind {
     }
 }
 
-/// Something exposed above the transport.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Hole {
-    /// Kind of exposure.
-    pub kind: HoleKind,
-    /// Number of sightings.
-    pub count: u64,
-    /// For a SUCI, the judgement on harvesting the subscriber's identifier now and decrypting it
-    /// later; for a token, the judgement on forging one.
-    pub judgement: Judgement,
+bartizan_registry::made! {
+    /// Something exposed above the transport.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Hole,
+    /// Exposure of a connection behind a proxy that is reached by TLS, judged by its content.
+    pub(crate) behind(judgement: &Judgement, connection: &Connection) {
+        let names: Vec<&str> = connection.negotiations().map(|hop| hop.protocol.name()).collect();
+        let because = format!("behind {} within TLS: {}", names.join(" and "), judgement.because());
+        /// Kind of exposure.
+        pub kind: HoleKind = HoleKind::BehindProxy,
+        /// Number of sightings.
+        pub count: u64 = 1,
+        /// For a SUCI, the judgement on harvesting the subscriber's identifier now and decrypting
+        /// it later; for a token, the judgement on forging one.
+        pub judgement: Judgement = Judgement::new(judgement.judged(), because, judgement.sources().to_vec()),
+    }
 }
 
 impl Hole {
-    /// Exposure of a connection behind a proxy that is reached by TLS, judged by its content.
-    pub(crate) fn behind(judgement: &Judgement, connection: &Connection) -> Self {
-        let names: Vec<&str> = connection.negotiations().map(|hop| hop.protocol.name()).collect();
-        let because = format!("behind {} within TLS: {}", names.join(" and "), judgement.because());
-        Self {
-            kind: HoleKind::BehindProxy,
-            count: 1,
-            judgement: Judgement::new(judgement.judged(), because, judgement.sources().to_vec()),
-        }
-    }
-
     /// Streams that go through a proxy to one destination within a connection of HTTP/2 (RFC 9113, section 8.5), or carry another
     /// protocol (RFC 8441).
     pub(crate) fn tunnels(tunnel: &Tunnel, count: u64, first: Moment) -> Self {

@@ -153,7 +153,6 @@ impl Ledgers {
 
     /// Record of the CHILD_SA that an ESP security association is one direction of; none if its SPI
     /// matches several.
-    #[must_use]
     pub fn of_esp(&self, sa: &EspSa) -> Option<(Source, &bartizan_ledger::ChildSa)> {
         self.recorded.of_esp(sa)
     }
@@ -172,7 +171,6 @@ impl Ledgers {
     }
 
     /// Records that the ledgers say they could not write, and those that cannot be read.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }

@@ -103,7 +103,6 @@ pub struct Direction {
 
 impl Direction {
     /// The questions by name, in the order in which reports give them.
-    #[must_use]
     pub fn questions(&self) -> [(&'static str, &Reply); 6] {
         [
             ("offered", &self.offered),

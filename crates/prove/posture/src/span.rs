@@ -4,22 +4,18 @@ use bartizan_wire::Moment;
 
 use crate::evidence::CLOCKS;
 
-/// When an SA stood, by a ledger: microseconds since 1970.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    since: u64,
-    until: Option<u64>,
+bartizan_registry::made! {
+    /// When an SA stood, by a ledger: microseconds since 1970.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Span,
+    /// Written at some time of an SA that had stood for so many seconds.
+    pub(crate) written(at_us: u64, stood_s: u64) {
+        since: u64 = at_us.saturating_sub(stood_s.saturating_mul(1_000_000)),
+        until: Option<u64> = None,
+    }
 }
 
 impl Span {
-    /// Written at some time of an SA that had stood for so many seconds.
-    pub(crate) fn written(at_us: u64, stood_s: u64) -> Self {
-        Self {
-            since: at_us.saturating_sub(stood_s.saturating_mul(1_000_000)),
-            until: None,
-        }
-    }
-
     /// Returns true if packets from `first` to `last` may be of it; `begun` is true if they show
     /// its set-up. SPIs are reused.
     pub(crate) fn allows(self, first: Moment, last: Moment, begun: bool) -> bool {

@@ -123,7 +123,6 @@ pub fn sctp(bytes: &[u8], missing: usize) -> Checksum {
 }
 
 /// CRC32c of these parts, one behind the other.
-#[must_use]
 pub fn crc32c(parts: &[&[u8]]) -> u32 {
     !parts
         .iter()
@@ -155,13 +154,11 @@ fn over_pseudo_header(
 }
 
 /// The checksum of the Internet (RFC 1071) of bytes whose field for it is zero, as that field takes it.
-#[must_use]
 pub fn internet(bytes: &[u8]) -> u16 {
     !folded(sum(bytes))
 }
 
 /// The same over a pseudo-header before them, as TCP and UDP compute it; zero is sent as all ones (RFC 768).
-#[must_use]
 pub fn over_addresses(source: IpAddr, destination: IpAddr, protocol: u8, bytes: &[u8]) -> u16 {
     let pseudo = address(source) + address(destination) + u64::from(protocol) + bytes.len() as u64;
     match !folded(pseudo + sum(bytes)) {

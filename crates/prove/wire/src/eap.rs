@@ -88,7 +88,6 @@ pub struct Eap {
 }
 
 /// The name of a method.
-#[must_use]
 pub fn method_name(method: u8) -> Option<&'static str> {
     let mut known = WITH_TLS.iter().chain(&OTHERS);
     known.find(|(number, _)| *number == method).map(|(_, name)| *name)
@@ -101,7 +100,6 @@ fn has_tls(method: u8) -> bool {
 
 impl Eap {
     /// The handshake as a connection of its own, for the judgement of TLS. It has no addresses.
-    #[must_use]
     pub fn as_connection(&self, number: u64, [first, last]: [Moment; 2]) -> Option<Connection> {
         let tls = self.tls.clone()?;
         let nowhere = ([0, 0, 0, 0], 0).into();

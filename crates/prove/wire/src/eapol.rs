@@ -36,7 +36,6 @@ pub struct Pdu<'a> {
 }
 
 /// Reads the payload of a frame; padding of Ethernet stands behind the body.
-#[must_use]
 pub fn pdu(payload: &[u8]) -> Option<Pdu<'_>> {
     let (&[version, kind, high, low], rest) = payload.split_first_chunk::<4>()?;
     let length = usize::from(u16::from_be_bytes([high, low]));

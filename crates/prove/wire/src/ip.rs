@@ -77,7 +77,6 @@ pub enum Fragment {
 }
 
 /// Reads the header of an IPv4 or IPv6 packet; none where it is not one, or is shorter than its header.
-#[must_use]
 pub fn datagram(packet: &[u8]) -> Option<Datagram<'_>> {
     match packet.first()? >> 4 {
         4 => ipv4(packet),

@@ -61,7 +61,6 @@ const PPPOE_SESSION: u16 = 0x8864;
 const MPLS_UNICAST: u16 = 0x8847;
 
 /// Reads the link header of `frame`, with all tags and labels behind it.
-#[must_use]
 pub fn network(link: LinkType, frame: &[u8]) -> Network<'_> {
     match carried(link, frame) {
         Frame::UnknownLink => Network::UnknownLink,

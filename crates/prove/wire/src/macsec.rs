@@ -71,7 +71,6 @@ pub struct SecTag {
 }
 
 /// Reads the SecTAG behind the EtherType; gives it with what is behind it.
-#[must_use]
 pub fn tag(payload: &[u8]) -> Option<(SecTag, &[u8])> {
     let (&[control, _, a, b, c, d], rest) = payload.split_first_chunk::<6>()?;
     if control & VERSION != 0 {

@@ -146,7 +146,6 @@ pub struct Mka {
 pub(crate) type Named = [Option<(KeyIdentifier, Moment)>; 4];
 
 /// The name of the CAK that an MKPDU is under: its sender's channel, and the name.
-#[must_use]
 pub fn ckn(body: &[u8]) -> Option<(Sci, Ckn)> {
     let (basic, _) = parameters(body)?;
     Some((Sci(*basic.first_chunk()?), Ckn::new(basic.get(BASIC..)?)?))

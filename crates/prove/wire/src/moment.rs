@@ -6,7 +6,6 @@ pub struct Timestamp(pub u64);
 
 impl Timestamp {
     /// Nanoseconds from `earlier` to this; zero where a capture's clock went back.
-    #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -117,7 +117,6 @@ pub enum Recognition {
 
 /// Recognises a direction by its first bytes. HTTP/2 without its preface is recognised only where the connection was
 /// picked up in mid-stream.
-#[must_use]
 pub fn recognise(prefix: &[u8], start: Start) -> Recognition {
     match proxy::recognise(prefix) {
         Recognition::Unknown => recognise_direct(prefix, start),

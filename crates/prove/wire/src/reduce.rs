@@ -25,7 +25,6 @@ pub struct Hole {
 
 impl Hole {
     /// Replaces a run of bytes of this packet; none if the run is short.
-    #[must_use]
     pub fn of(packet: &[u8], run: Range<usize>) -> Option<Self> {
         let length = run.len() & !1;
         let place = run.start..run.start + length;

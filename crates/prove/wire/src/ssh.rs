@@ -70,7 +70,6 @@ impl Ssh {
     }
 
     /// The cipher for what this end sends.
-    #[must_use]
     pub fn cipher(&self, from: Side) -> Option<&str> {
         self.agreed(|init| match from {
             Side::Client => &init.cipher_to_server,

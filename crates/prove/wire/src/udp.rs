@@ -17,7 +17,6 @@ pub struct Udp<'a> {
 
 /// Reads the datagram an IP packet carries, of which `missing` bytes were not captured; none where it is shorter than
 /// its header, or its length cannot be right.
-#[must_use]
 pub fn udp(bytes: &[u8], missing: usize) -> Option<Udp<'_>> {
     let (header, rest) = bytes.split_first_chunk::<8>()?;
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
@@ -56,7 +55,6 @@ pub enum Encapsulated<'a> {
 }
 
 /// Tells what shares port 4500 (RFC 3948, section 2).
-#[must_use]
 pub fn encapsulated(payload: &[u8]) -> Encapsulated<'_> {
     match payload {
         [0xff] => Encapsulated::KeepAlive,

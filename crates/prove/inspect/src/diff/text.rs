@@ -6,7 +6,6 @@ use crate::text::{counted, printable};
 const HEADINGS: [&str; 5] = ["change", "interface", "ends", "confidentiality", "authenticity"];
 
 /// The comparison for people.
-#[must_use]
 pub fn render(before: &str, after: &str, compared: &Comparison) -> String {
     let changes = &compared.changes;
     let mut text = String::new();

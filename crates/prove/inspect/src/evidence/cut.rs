@@ -17,7 +17,6 @@ pub struct Section {
 
 /// Sections of the captures in the part with this number, from 1. Each byte is in one part; a
 /// capture that is packed, or empty, is whole in the one where it begins.
-#[must_use]
 pub fn sections(files: &[Source], part: u32, parts: u32) -> Vec<Section> {
     let total: u128 = files.iter().map(|file| u128::from(file.bytes)).sum();
     let place = |part: u32| total * u128::from(part) / u128::from(parts.max(1));

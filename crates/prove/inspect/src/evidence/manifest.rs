@@ -81,7 +81,6 @@ pub enum Damage {
 
 impl Damage {
     /// The same; none for what is no capture at all.
-    #[must_use]
     pub fn of(error: &CaptureError) -> Option<Self> {
         match error {
             CaptureError::Damaged { offset, what } => Some(Self::Damaged {

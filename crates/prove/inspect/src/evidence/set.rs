@@ -78,7 +78,6 @@ pub(super) const LARGEST: u32 = 1_000_000;
 
 impl Refusal {
     /// In words, with these names for what was given.
-    #[must_use]
     pub fn named<'a, T: fmt::Display>(&'a self, names: &'a [T]) -> impl fmt::Display + 'a {
         Named { refusal: self, names }
     }

@@ -147,7 +147,6 @@ pub(crate) fn name(concern: Concern) -> &'static str {
 }
 
 /// An event as the schema writes it: the `sequence`-th of all, reported `at` since 1970.
-#[must_use]
 pub fn json<'a>(event: &'a Event, sequence: u64, at: Duration) -> impl Serialize + use<'a> {
     Line {
         packet_ns: event.packet_ns,
@@ -159,7 +158,6 @@ pub fn json<'a>(event: &'a Event, sequence: u64, at: Duration) -> impl Serialize
 
 /// The last one, which holds the report. That is never there as a whole: it is several times as
 /// large as what it is made from.
-#[must_use]
 pub fn json_report(report: &impl Serialize, sequence: u64, at: Duration) -> impl Serialize {
     Line::new("report", sequence, at, Reported { report })
 }
@@ -198,7 +196,6 @@ impl<F> Line<'_, F> {
 }
 
 /// One line for people: the time of day (UTC), where, what.
-#[must_use]
 pub fn text(event: &Event, at: Duration) -> String {
     let of_day = at.as_secs() % 86_400;
     let mut line = format!("{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);

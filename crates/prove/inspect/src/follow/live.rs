@@ -224,7 +224,6 @@ fn finding(event: &Event, concern: &str, because: &str) -> String {
 }
 
 /// Numbers of links by interface and verdicts, as a list.
-#[must_use]
 pub fn counts(links: &BTreeMap<[&'static str; 3], u64>) -> Vec<Count> {
     let count = |(names, links): (&[&'static str; 3], &u64)| {
         let [interface, confidentiality, authenticity] = *names;

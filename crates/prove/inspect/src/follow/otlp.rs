@@ -22,7 +22,6 @@ const SCOPE: &str = "bartizan.inspect.follow";
 
 /// The sender: program, version, host, and what it listens at (`taps`, interfaces or files). A JSON
 /// object. The instance is host and taps, so that it stays the same over restarts.
-#[must_use]
 pub fn resource(version: &str, host: &str, taps: &[&str]) -> String {
     let taps_value: Vec<Value> = taps.iter().map(|tap| json!({ "stringValue": tap })).collect();
     json!({ "attributes": [

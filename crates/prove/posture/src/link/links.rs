@@ -380,15 +380,17 @@ enum Place {
     },
 }
 
-/// A link while its bundles are put together.
-struct Folded {
-    ends: [LinkEnd; 2],
-    gathered: Gathered,
-    carriers: BTreeSet<Carrier>,
-    paths: BTreeSet<Path>,
-    hint: Option<Interface>,
-    named_by: Option<Source>,
-    listing: Listing,
+bartizan_registry::made! {
+    /// A link while its bundles are put together.
+    struct Folded, new(ends: [LinkEnd; 2]) {
+        ends: [LinkEnd; 2],
+        gathered: Gathered = Gathered::default(),
+        carriers: BTreeSet<Carrier> = BTreeSet::new(),
+        paths: BTreeSet<Path> = BTreeSet::new(),
+        hint: Option<Interface> = None,
+        named_by: Option<Source> = None,
+        listing: Listing = Listing::NoDeployment,
+    }
 }
 
 /// The port of an unnamed service over TCP that carried something. Ports from the ephemeral ones on
@@ -447,18 +449,6 @@ fn places(
 }
 
 impl Folded {
-    fn new(ends: [LinkEnd; 2]) -> Self {
-        Self {
-            ends,
-            gathered: Gathered::default(),
-            carriers: BTreeSet::new(),
-            paths: BTreeSet::new(),
-            hint: None,
-            named_by: None,
-            listing: Listing::NoDeployment,
-        }
-    }
-
     fn take(&mut self, key: &Key, gathered: Gathered, turned: bool, listing: Listing) {
         for (ours, theirs) in [
             (&mut self.gathered.carried, gathered.carried),

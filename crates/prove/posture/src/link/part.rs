@@ -75,48 +75,37 @@ impl From<End> for Socket {
     }
 }
 
-/// A connection, an association, an IKE_SA or an ESP security association with what follows from it.
-#[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
-    pub(super) carrier: Carrier,
-    /// The end that asks, then the one that answers; for ESP the sender, then the receiver.
-    pub(super) ends: [Socket; 2],
-    pub(super) first: Moment,
-    pub(super) last: Moment,
-    /// Sent by the end that asks, and by the one that answers.
-    pub(super) packets: [u64; 2],
-    pub(super) bytes: [u64; 2],
-    pub(super) occasion: Occasion,
-    /// Rekeys inside it.
-    pub(super) rekeys: u64,
-    /// Encapsulation of its packets.
-    pub(super) path: &'a Path,
-    pub(super) posture: &'a Posture,
-}
-
-impl<'a> Part<'a> {
+bartizan_registry::made! {
+    /// A connection, an association, an IKE_SA or an ESP security association with what follows
+    /// from it.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Part<'a>,
     /// A TCP connection with the posture made from it.
-    pub fn connection(connection: &'a Connection, posture: &'a Posture) -> Self {
+    pub connection(connection: &'a Connection, posture: &'a Posture) {
         let occasion = match connection.start {
             Start::Midstream => Occasion::Before,
             Start::Syn if posture.resumed => Occasion::Resumed,
             Start::Syn => Occasion::SetUp,
         };
         let [ours, theirs] = [&connection.from_client, &connection.from_server];
-        Self {
-            carrier: Carrier::Tcp,
-            ends: [connection.client.into(), connection.server.into()],
-            first: connection.first,
-            last: connection.last,
-            packets: [ours.packets, theirs.packets],
-            bytes: [ours.stream.bytes, theirs.stream.bytes],
-            occasion,
-            rekeys: 0,
-            path: &connection.path,
-            posture,
-        }
+        pub(super) carrier: Carrier = Carrier::Tcp,
+        /// The end that asks, then the one that answers; for ESP the sender, then the receiver.
+        pub(super) ends: [Socket; 2] = [connection.client.into(), connection.server.into()],
+        pub(super) first: Moment = connection.first,
+        pub(super) last: Moment = connection.last,
+        /// Sent by the end that asks, and by the one that answers.
+        pub(super) packets: [u64; 2] = [ours.packets, theirs.packets],
+        pub(super) bytes: [u64; 2] = [ours.stream.bytes, theirs.stream.bytes],
+        pub(super) occasion: Occasion,
+        /// Rekeys inside it.
+        pub(super) rekeys: u64 = 0,
+        /// Encapsulation of its packets.
+        pub(super) path: &'a Path = &connection.path,
+        pub(super) posture: &'a Posture,
     }
+}
 
+impl<'a> Part<'a> {
     /// An SCTP association with the posture made from it.
     pub fn association(association: &'a Association, posture: &'a Posture) -> Self {
         let [ours, theirs] = [&association.from_initiator, &association.from_responder];

@@ -210,7 +210,6 @@ fn fills(mut payload: &[u8], mut sent: usize, message: fn([u8; 4]) -> Message) -
 }
 
 /// The protocol of a datagram; of QUIC only packets with a long header show it.
-#[must_use]
 pub fn recognise(udp: &Udp<'_>) -> Option<DatagramProtocol> {
     if let Some(known) = DatagramProtocol::by_port(udp) {
         return Some(known);

@@ -195,18 +195,26 @@ impl Exchange {
     }
 }
 
-/// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of
-/// the IKE_SA. The kind and the methods are encrypted; sizes and the exchanges themselves are not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rekey {
-    /// The first packet of the CREATE_CHILD_SA.
-    pub first: Moment,
-    /// The last packet of the last of them.
-    pub last: Moment,
-    /// Its IKE_FOLLOWUP_KE, one for each additional key exchange.
-    pub follow_ups: u8,
-    refused: bool,
-    capacity: Option<(u64, u64)>,
+bartizan_registry::made! {
+    /// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one
+    /// or of the IKE_SA. The kind and the methods are encrypted; sizes and the exchanges themselves
+    /// are not.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Rekey,
+    /// A CREATE_CHILD_SA that nothing followed yet; none where neither half of it was seen.
+    pub(super) of(create: &Exchange) -> Option<Self> {
+        let refused = create
+            .response
+            .is_some_and(|response| response.complete && response.bytes < Self::SMALLEST_AGREEMENT);
+        /// The first packet of the CREATE_CHILD_SA.
+        pub first: Moment = create.first()?,
+        /// The last packet of the last of them.
+        pub last: Moment = create.last()?,
+        /// Its IKE_FOLLOWUP_KE, one for each additional key exchange.
+        pub follow_ups: u8 = 0,
+        refused: bool,
+        capacity: Option<(u64, u64)> = create.capacity(),
+    }
 }
 
 impl Rekey {
@@ -216,20 +224,6 @@ impl Rekey {
     const SMALLEST_AGREEMENT: u64 = 28 + (4 + 8 + 1 + 8) + (4 + 8 + 4 + 12 + 8) + (4 + 16);
     /// Additional key exchanges of one rekey: ADDKE1 to ADDKE7.
     const FOLLOW_UPS: u8 = 7;
-
-    /// A CREATE_CHILD_SA that nothing followed yet; none where neither half of it was seen.
-    pub(super) fn of(create: &Exchange) -> Option<Self> {
-        let refused = create
-            .response
-            .is_some_and(|response| response.complete && response.bytes < Self::SMALLEST_AGREEMENT);
-        Some(Self {
-            first: create.first()?,
-            last: create.last()?,
-            follow_ups: 0,
-            refused,
-            capacity: create.capacity(),
-        })
-    }
 
     /// Takes an IKE_FOLLOWUP_KE.
     pub(super) fn follow(&mut self, exchange: &Exchange) {

@@ -147,7 +147,6 @@ impl Proposal {
     }
 
     /// The proposals as the body of an SA payload; none where a length or a count does not fit its field.
-    #[must_use]
     pub fn encode_all(proposals: &[Self]) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for (index, proposal) in proposals.iter().enumerate() {

@@ -9,19 +9,12 @@ use super::keyed::Table;
 use super::memory::Memory;
 use super::paths::{Bare, PathId};
 
-/// Properties that both directions share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    bare: Bare,
-    ends: Ends,
-}
-
-impl Key {
-    fn new(bare: Bare, source: SocketAddr, destination: SocketAddr) -> Self {
-        Self {
-            bare,
-            ends: Ends::between(source, destination, PathId::default()),
-        }
+bartizan_registry::made! {
+    /// Properties that both directions share.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    struct Key, new(bare: Bare, source: SocketAddr, destination: SocketAddr) {
+        bare: Bare,
+        ends: Ends = Ends::between(source, destination, PathId::default()),
     }
 }
 

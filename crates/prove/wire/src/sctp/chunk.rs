@@ -101,7 +101,6 @@ pub struct Packet<'a> {
 
 /// Reads the packet an IP packet carries, of which `missing` bytes were not captured; none where it is shorter than
 /// its header, or a port is zero.
-#[must_use]
 pub fn packet(bytes: &[u8], missing: usize) -> Option<Packet<'_>> {
     let (header, chunks) = bytes.split_first_chunk::<12>()?;
     let packet = Packet {
@@ -200,7 +199,6 @@ impl<'a> Data<'a> {
     const BEGINNING: u8 = 2;
 
     /// Reads a DATA or I-DATA chunk; none where it is another or shorter than its fields.
-    #[must_use]
     pub fn read(chunk: &Chunk<'a>) -> Option<Self> {
         let fields = match chunk.kind {
             kind::DATA => 12,
@@ -244,7 +242,6 @@ pub struct Init {
 
 impl Init {
     /// Reads an INIT or INIT ACK chunk; none where it is another or shorter than its fields, or its tag is zero.
-    #[must_use]
     pub fn read(chunk: &Chunk<'_>) -> Option<Self> {
         const IPV4: u16 = 5;
         const IPV6: u16 = 6;
@@ -297,7 +294,6 @@ pub struct Sack<'a> {
 
 impl<'a> Sack<'a> {
     /// Reads a SACK chunk; none where it is another or shorter than its fields.
-    #[must_use]
     pub fn read(chunk: &Chunk<'a>) -> Option<Self> {
         if chunk.kind != kind::SACK {
             return None;

@@ -85,7 +85,6 @@ impl Tracker {
 
     /// Direction of a packet between its first two addresses; none for one between others, or where both ends have
     /// the same.
-    #[must_use]
     pub fn direction_of(&self, source: SocketAddr, destination: SocketAddr) -> Option<usize> {
         let forward = self.ends == [source, destination];
         let back = self.ends == [destination, source];
@@ -109,7 +108,6 @@ impl Tracker {
     }
 
     /// The tag that packets of this direction carry, where it is known.
-    #[must_use]
     pub fn tag(&self, direction: usize) -> Option<u32> {
         self.tags[1 - direction.min(1)]
     }

@@ -65,13 +65,11 @@ impl Handshake {
     }
 
     /// Packets of one side.
-    #[must_use]
     pub fn packets(&self, side: Side) -> u64 {
         self.frames.iter().filter(|frame| frame.from == side).count() as u64
     }
 
     /// Bytes of one side's frames.
-    #[must_use]
     pub fn frame_bytes(&self, side: Side) -> u64 {
         let of_side = self.frames.iter().filter(|frame| frame.from == side);
         of_side.map(|frame| u64::from(frame.bytes)).sum()

@@ -61,7 +61,6 @@ impl Overview {
 
     /// The size that this share of all packets does not exceed: the inverse of the cumulative
     /// distribution. `None` without packets, and for a share that is not above 0 and at most 1.
-    #[must_use]
     pub fn size_quantile(&self, share: f64) -> Option<u32> {
         if !(share > 0.0 && share <= 1.0) {
             return None;

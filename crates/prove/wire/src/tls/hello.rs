@@ -72,7 +72,6 @@ impl SessionId {
     const LONGEST: usize = 32;
 
     /// None where it is longer than any.
-    #[must_use]
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::LONGEST];
         bytes.get_mut(..id.len())?.copy_from_slice(id);

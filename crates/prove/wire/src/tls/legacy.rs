@@ -124,7 +124,6 @@ pub fn is_null_cipher(suite: u16) -> bool {
 
 /// Safety of what a cipher suite before TLS 1.3 encrypts, whatever keys it; none if the suite is
 /// not known. Blocks of 64 bits, RC4 and export keys are broken without a quantum computer.
-#[must_use]
 pub fn older_cipher(suite: u16) -> Option<Safety> {
     if is_null_cipher(suite) {
         return Some(Safety::Vulnerable);

@@ -58,7 +58,6 @@ impl Snapshot {
     }
 
     /// Everything, or what has changed since what is known; of the link `looked_at` all that there is.
-    #[must_use]
     pub fn state(&self, known: Option<Known>, looked_at: Option<u64>) -> impl Serialize + use<'_> {
         let since = known.filter(|known| {
             let oldest = self.links.forgotten.max(self.findings.forgotten);

@@ -18,7 +18,6 @@ const CRITICAL: u8 = 18;
 /// An event as a log record, a JSON object: reported `at` since 1970, as the `sequence`-th, and as
 /// `line` of schema `bartizan-events/1`, which is the body. `id` is the same however often it is
 /// sent.
-#[must_use]
 pub fn log_record(event: &Event, line: &str, id: &str, sequence: u64, at: Duration) -> String {
     let (number, text) = severity(event);
     let occurred = event.packet_ns.map_or(at, Duration::from_nanos);
@@ -59,7 +58,6 @@ pub fn log_record(event: &Event, line: &str, id: &str, sequence: u64, at: Durati
 }
 
 /// The body of a request with these log records, all of one resource.
-#[must_use]
 pub fn logs<R: AsRef<str>>(resource: &str, records: &[R]) -> String {
     let records: Vec<&str> = records.iter().map(AsRef::as_ref).collect();
     format!(

@@ -12,7 +12,6 @@ const CUMULATIVE: u8 = 2;
 
 /// The body of a request with these metrics as they are `at` this time since 1970. Sums count from
 /// `since`. Metrics without values are left out.
-#[must_use]
 pub fn metrics(resource: &str, metrics: &[Metric], since: Duration, at: Duration) -> String {
     // A clock that was set back: no point may begin after its own time.
     let since = since.min(at);

@@ -211,7 +211,6 @@ pub enum Fault {
 }
 
 /// Name of an alert (RFC 9846, section 6).
-#[must_use]
 pub fn alert_name(description: u8) -> Option<&'static str> {
     Some(match description {
         0 => "close_notify",
