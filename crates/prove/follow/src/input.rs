@@ -5,21 +5,17 @@ use std::io::{self, Read};
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-/// A reader that hashes what passes.
-pub(crate) struct Input<R> {
-    reader: R,
-    hash: Option<Context>,
+bartizan_registry::made! {
+    /// A reader that hashes what passes.
+    pub(crate) struct Input<R>,
+    /// `hashed` or not: a hash costs a second pass over every byte.
+    pub(crate) of(reader: R, hashed: bool) {
+        reader: R,
+        hash: Option<Context> = hashed.then(|| Context::new(&SHA256)),
+    }
 }
 
 impl<R: Read> Input<R> {
-    /// `hashed` or not: a hash costs a second pass over every byte.
-    pub(crate) fn of(reader: R, hashed: bool) -> Self {
-        Self {
-            reader,
-            hash: hashed.then(|| Context::new(&SHA256)),
-        }
-    }
-
     /// Reads what is left behind the capture's end and gives the SHA-256 of everything, in lower-case hexadecimal.
     pub(crate) fn finish(mut self) -> io::Result<Option<String>> {
         if self.hash.is_none() {

@@ -43,31 +43,22 @@ pub fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<Keyring>
     Ok(keyring)
 }
 
-/// One key log, and what came of it.
-pub struct Log<'a> {
-    keyring: &'a Keyring,
-    name: String,
-    format: Format,
-    log: KeyLog,
-    secrets: u64,
-    beyond: u64,
-    damaged: u64,
+bartizan_registry::made! {
+    /// One key log, and what came of it.
+    pub struct Log<'a>,
+    /// Nothing read yet.
+    pub new(keyring: &'a Keyring, name: String, format: Format) {
+        keyring: &'a Keyring,
+        name: String,
+        format: Format,
+        log: KeyLog = KeyLog::new(format),
+        secrets: u64 = 0,
+        beyond: u64 = 0,
+        damaged: u64 = 0,
+    }
 }
 
 impl<'a> Log<'a> {
-    /// Nothing read yet.
-    pub fn new(keyring: &'a Keyring, name: String, format: Format) -> Self {
-        Self {
-            keyring,
-            name,
-            format,
-            log: KeyLog::new(format),
-            secrets: 0,
-            beyond: 0,
-            damaged: 0,
-        }
-    }
-
     fn read(&mut self, mut input: impl Read) -> io::Result<()> {
         let mut piece = Zeroizing::new(vec![0; PIECE]);
         loop {

@@ -47,30 +47,25 @@ bartizan_registry::made! {
     }
 }
 
-/// Ledgers, read on and on.
-pub struct GrowingLedgers {
-    files: Vec<Growing>,
-    buffer: Vec<u8>,
-    /// Lines that were no records.
-    pub damaged: u64,
-}
-
-impl GrowingLedgers {
+bartizan_registry::made! {
+    /// Ledgers, read on and on.
+    pub struct GrowingLedgers,
     /// Opens them; the files of before are read first.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let files = paths.iter().map(|path| {
             let tail = Tail::open(path).map_err(|error| unreadable_ledger(path, &error))?;
             let mut growing = Growing::of(path, tail);
             growing.look_for_rotated();
             Ok(growing)
         });
-        Ok(Self {
-            files: files.collect::<Result<_, Failure>>()?,
-            buffer: vec![0; if paths.is_empty() { 0 } else { PIECE }],
-            damaged: 0,
-        })
+        files: Vec<Growing> = files.collect::<Result<_, Failure>>()?,
+        buffer: Vec<u8> = vec![0; if paths.is_empty() { 0 } else { PIECE }],
+        /// Lines that were no records.
+        pub damaged: u64 = 0,
     }
+}
 
+impl GrowingLedgers {
     /// Returns true if there is no ledger.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()

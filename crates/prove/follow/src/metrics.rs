@@ -62,23 +62,19 @@ pub struct Numbers {
     pub view_seconds: f64,
 }
 
-/// The newest numbers, for metrics requests.
-#[derive(Debug, Default)]
-pub struct Metrics {
-    numbers: Mutex<Numbers>,
-    /// Counts of events on their way to a collector, if one is configured.
-    delivery: Option<Counts>,
+bartizan_registry::made! {
+    /// The newest numbers, for metrics requests.
+    #[derive(Debug, Default)]
+    pub struct Metrics,
+    /// No numbers yet.
+    pub new(delivery: Option<Counts>) {
+        numbers: Mutex<Numbers> = Mutex::default(),
+        /// Counts of events on their way to a collector, if one is configured.
+        delivery: Option<Counts>,
+    }
 }
 
 impl Metrics {
-    /// No numbers yet.
-    pub fn new(delivery: Option<Counts>) -> Self {
-        Self {
-            numbers: Mutex::default(),
-            delivery,
-        }
-    }
-
     /// These are the numbers now.
     pub fn set(&self, numbers: Numbers) {
         *self.numbers.lock().unwrap_or_else(PoisonError::into_inner) = numbers;

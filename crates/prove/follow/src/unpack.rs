@@ -57,20 +57,12 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Refuses to go on where what comes out is out of all proportion to what went in.
-struct Bounded<D> {
-    decoder: D,
-    taken: Rc<Cell<u64>>,
-    given: u64,
-}
-
-impl<D> Bounded<D> {
-    fn new(decoder: D, taken: Rc<Cell<u64>>) -> Self {
-        Self {
-            decoder,
-            taken,
-            given: 0,
-        }
+bartizan_registry::made! {
+    /// Refuses to go on where what comes out is out of all proportion to what went in.
+    struct Bounded<D>, new(decoder: D, taken: Rc<Cell<u64>>) {
+        decoder: D,
+        taken: Rc<Cell<u64>>,
+        given: u64 = 0,
     }
 }
 

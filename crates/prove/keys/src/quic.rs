@@ -23,10 +23,22 @@ const SAMPLE: Range<usize> = 4..20;
 /// Keys of both directions.
 pub(crate) struct Initial([Direction; 2]);
 
-struct Direction {
-    key: LessSafeKey,
-    iv: [u8; NONCE],
-    header: HeaderProtectionKey,
+bartizan_registry::made! {
+    struct Direction, new(version: &QuicVersion, suite: Suite, secret: &[u8]) -> Option<Self> {
+        let part = |what, length| {
+            let label = format!("{} {what}", version.label);
+            expand_label(suite.hash, secret, &label, length)
+        };
+        let header = match suite.aead {
+            aead if *aead == AES_128_GCM => &HEADER_AES_128,
+            aead if *aead == AES_256_GCM => &HEADER_AES_256,
+            _ => &HEADER_CHACHA20,
+        };
+        let length = suite.aead.key_len();
+        key: LessSafeKey = LessSafeKey::new(UnboundKey::new(suite.aead, &part("key", length)?).ok()?),
+        iv: [u8; NONCE] = *part("iv", NONCE)?.first_chunk()?,
+        header: HeaderProtectionKey = HeaderProtectionKey::new(header, &part("hp", length)?).ok()?,
+    }
 }
 
 impl Initial {
@@ -73,24 +85,6 @@ impl InitialKeys for Protected {
 }
 
 impl Direction {
-    fn new(version: &QuicVersion, suite: Suite, secret: &[u8]) -> Option<Self> {
-        let part = |what, length| {
-            let label = format!("{} {what}", version.label);
-            expand_label(suite.hash, secret, &label, length)
-        };
-        let header = match suite.aead {
-            aead if *aead == AES_128_GCM => &HEADER_AES_128,
-            aead if *aead == AES_256_GCM => &HEADER_AES_256,
-            _ => &HEADER_CHACHA20,
-        };
-        let length = suite.aead.key_len();
-        Some(Self {
-            key: LessSafeKey::new(UnboundKey::new(suite.aead, &part("key", length)?).ok()?),
-            iv: *part("iv", NONCE)?.first_chunk()?,
-            header: HeaderProtectionKey::new(header, &part("hp", length)?).ok()?,
-        })
-    }
-
     fn open(&self, packet: &mut [u8], number: usize, expected: u64) -> Option<(u64, Range<usize>)> {
         let direction = self;
         let sample = packet.get(number..)?.get(SAMPLE)?;

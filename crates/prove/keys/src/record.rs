@@ -47,15 +47,19 @@ impl Suite {
     }
 }
 
-/// Opens one direction's records.
-pub(crate) struct Record {
-    suite: Suite,
-    key: LessSafeKey,
-    /// TLS 1.3, and ChaCha20-Poly1305: mixed with the sequence number. AES-GCM of TLS 1.2: the part
-    /// that is not sent, in front.
-    iv: Zeroizing<[u8; NONCE]>,
-    /// TLS 1.3: what the next key is made of.
-    secret: Option<Zeroizing<Box<[u8]>>>,
+bartizan_registry::made! {
+    /// Opens one direction's records.
+    pub(crate) struct Record, of_traffic(suite: Suite, secret: &[u8]) -> Option<Self> {
+        let key = expand_label(suite.hash, secret, "key", suite.aead.key_len())?;
+        let iv = expand_label(suite.hash, secret, "iv", NONCE)?;
+        suite: Suite,
+        key: LessSafeKey = LessSafeKey::new(UnboundKey::new(suite.aead, &key).ok()?),
+        /// TLS 1.3, and ChaCha20-Poly1305: mixed with the sequence number. AES-GCM of TLS 1.2: the
+        /// part that is not sent, in front.
+        iv: Zeroizing<[u8; NONCE]> = Zeroizing::new(*iv.first_chunk()?),
+        /// TLS 1.3: what the next key is made of.
+        secret: Option<Zeroizing<Box<[u8]>>> = Some(Zeroizing::new(secret.into())),
+    }
 }
 
 impl Record {
@@ -68,17 +72,6 @@ impl Record {
             Version::TLS12 => Self::of_master(suite, wanted, secret),
             _ => None,
         }
-    }
-
-    fn of_traffic(suite: Suite, secret: &[u8]) -> Option<Self> {
-        let key = expand_label(suite.hash, secret, "key", suite.aead.key_len())?;
-        let iv = expand_label(suite.hash, secret, "iv", NONCE)?;
-        Some(Self {
-            suite,
-            key: LessSafeKey::new(UnboundKey::new(suite.aead, &key).ok()?),
-            iv: Zeroizing::new(*iv.first_chunk()?),
-            secret: Some(Zeroizing::new(secret.into())),
-        })
     }
 
     fn of_master(suite: Suite, wanted: &TlsDirection<'_>, master: &[u8]) -> Option<Self> {

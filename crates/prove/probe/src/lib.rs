@@ -37,7 +37,6 @@ pub enum Protocol {
 
 impl Protocol {
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tls => "TLS",

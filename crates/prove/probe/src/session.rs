@@ -16,38 +16,24 @@ pub(crate) const DATAGRAM: usize = 1 << 16;
 /// Timeouts that a whole probe may last.
 const TIMEOUTS: u32 = 20;
 
-/// One probe.
-pub struct Session<'a> {
-    pub(crate) server: SocketAddr,
-    /// The name asked for; none where the user gave an address alone.
-    pub(crate) name: Option<String>,
-    pub(crate) timeout: Duration,
-    ends: Instant,
-    pub(crate) connections: u32,
-    progress: &'a mut dyn FnMut(u32, &str),
-    pub(crate) tape: Tape,
+bartizan_registry::made! {
+    /// One probe.
+    pub struct Session<'a>,
+    /// A probe of this server: `name` is what it is asked for, `progress` receives the number of
+    /// the connection and its question.
+    pub new(server: SocketAddr, name: Option<String>, timeout: Duration, progress: &'a mut dyn FnMut(u32, &str)) {
+        pub(crate) server: SocketAddr,
+        /// The name asked for; none where the user gave an address alone.
+        pub(crate) name: Option<String>,
+        pub(crate) timeout: Duration,
+        ends: Instant = Instant::now() + timeout.saturating_mul(TIMEOUTS),
+        pub(crate) connections: u32 = 0,
+        progress: &'a mut dyn FnMut(u32, &str),
+        pub(crate) tape: Tape = Tape::default(),
+    }
 }
 
 impl<'a> Session<'a> {
-    /// A probe of this server: `name` is what it is asked for, `progress` receives the number of
-    /// the connection and its question.
-    pub fn new(
-        server: SocketAddr,
-        name: Option<String>,
-        timeout: Duration,
-        progress: &'a mut dyn FnMut(u32, &str),
-    ) -> Self {
-        Self {
-            server,
-            name,
-            timeout,
-            ends: Instant::now() + timeout.saturating_mul(TIMEOUTS),
-            connections: 0,
-            progress,
-            tape: Tape::default(),
-        }
-    }
-
     /// Counts one more connection, and gives its deadline.
     pub(crate) fn begin(&mut self, question: &str) -> Result<Instant, Error> {
         let now = Instant::now();

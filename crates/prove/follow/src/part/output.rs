@@ -15,21 +15,15 @@ use bartizan_terminal::Failure;
 /// Bytes of the SHA-256 at the end.
 pub(crate) const DIGEST: usize = 32;
 
-/// SHA-256 of what passes.
-pub(crate) struct Digest<W> {
-    /// Destination.
-    pub(crate) inner: W,
-    /// Digest so far.
-    pub(crate) context: Context,
-}
-
-impl<W> Digest<W> {
+bartizan_registry::made! {
+    /// SHA-256 of what passes.
+    pub(crate) struct Digest<W>,
     /// Nothing written yet.
-    pub(crate) fn new(inner: W) -> Self {
-        Self {
-            inner,
-            context: Context::new(&SHA256),
-        }
+    pub(crate) new(inner: W) {
+        /// Destination.
+        pub(crate) inner: W,
+        /// Digest so far.
+        pub(crate) context: Context = Context::new(&SHA256),
     }
 }
 

@@ -13,18 +13,20 @@ use bartizan_terminal::Failure;
 /// Bytes read at a time.
 const PIECE: usize = 256 * 1024;
 
-/// Reads a capture; holds one record and one piece of it.
-pub(super) struct Walk<'a> {
-    path: &'a Path,
-    input: Box<dyn Read + 'a>,
-    capture: CaptureReader,
-    /// Bytes that were read.
-    place: u64,
-    digest: Context,
-    packets: u64,
-    damage: Option<CaptureError>,
-    /// Nothing is left.
-    ended: bool,
+bartizan_registry::made! {
+    /// Reads a capture; holds one record and one piece of it.
+    pub(super) struct Walk<'a>, pub(super) new(path: &'a Path, input: Box<dyn Read + 'a>) {
+        path: &'a Path,
+        input: Box<dyn Read + 'a>,
+        capture: CaptureReader = CaptureReader::new(),
+        /// Bytes that were read.
+        place: u64 = 0,
+        digest: Context = Context::new(&SHA256),
+        packets: u64 = 0,
+        damage: Option<CaptureError> = None,
+        /// Nothing is left.
+        ended: bool = false,
+    }
 }
 
 /// State at the end of a slice.
@@ -38,19 +40,6 @@ pub(super) struct Ended {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(path: &'a Path, input: Box<dyn Read + 'a>) -> Self {
-        Self {
-            path,
-            input,
-            capture: CaptureReader::new(),
-            place: 0,
-            digest: Context::new(&SHA256),
-            packets: 0,
-            damage: None,
-            ended: false,
-        }
-    }
-
     /// Packets so far.
     pub(super) fn packets(&self) -> u64 {
         self.packets
