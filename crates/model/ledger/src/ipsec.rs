@@ -294,7 +294,6 @@ macro_rules! hexadecimal {
     ($($name:ident $number:ident $digits:literal;)*) => {$(
         impl $name {
             /// From its hexadecimal digits, all of them.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 let whole = text.len() == $digits && text.bytes().all(|digit| digit.is_ascii_hexdigit());
                 whole.then(|| $number::from_str_radix(text, 16).ok().map(Self)).flatten()

@@ -13,16 +13,20 @@ const AT_MOST: usize = 8192;
 /// Records written, and synced, at once.
 const BATCH: usize = 256;
 
-/// Records on their way to the disk, in order.
-///
-/// Waking a thread costs a system call, and on a busy processor the caller's time slice. So the
-/// writer is woken for the first record after a pause and for a full batch; records in between wait
-/// with the first, for as long as the writer's patience lasts.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    node: Arc<str>,
-    waiting: Mutex<Waiting>,
-    worth_waking: Condvar,
+bartizan_registry::made! {
+    /// Records on their way to the disk, in order.
+    ///
+    /// Waking a thread costs a system call, and on a busy processor the caller's time slice. So the
+    /// writer is woken for the first record after a pause and for a full batch; records in between
+    /// wait with the first, for as long as the writer's patience lasts.
+    #[derive(Debug)]
+    pub(crate) struct Queue,
+    /// A queue for the ledger of `node`.
+    pub(crate) new(node: Arc<str>) {
+        node: Arc<str>,
+        waiting: Mutex<Waiting> = Mutex::default(),
+        worth_waking: Condvar = Condvar::new(),
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,15 +59,6 @@ pub(crate) enum Taken {
 }
 
 impl Queue {
-    /// A queue for the ledger of `node`.
-    pub(crate) fn new(node: Arc<str>) -> Self {
-        Self {
-            node,
-            waiting: Mutex::default(),
-            worth_waking: Condvar::new(),
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,24 +19,19 @@ pub struct Damaged {
     pub cause: String,
 }
 
-/// The records of a ledger, in order. Damaged lines are reported and skipped.
-#[derive(Debug)]
-pub struct Reader<R> {
-    input: R,
-    line: u64,
-    ended: bool,
+bartizan_registry::made! {
+    /// The records of a ledger, in order. Damaged lines are reported and skipped.
+    #[derive(Debug)]
+    pub struct Reader<R>,
+    /// Reads from `input`, for example a `BufReader<File>`.
+    pub new(input: R) {
+        input: R,
+        line: u64 = 0,
+        ended: bool = false,
+    }
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`, for example a `BufReader<File>`.
-    pub fn new(input: R) -> Self {
-        Self {
-            input,
-            line: 0,
-            ended: false,
-        }
-    }
-
     fn damaged(&self, cause: impl Into<String>) -> Damaged {
         Damaged {
             line: self.line,

@@ -339,7 +339,6 @@ impl fmt::Debug for Random {
 
 impl Random {
     /// From 64 hexadecimal digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if digits.len() != 64 {

@@ -26,7 +26,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Its word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -38,50 +37,36 @@ impl Outcome {
     }
 }
 
-/// The parts of a record that every kind of record has, or lacks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row<'a> {
-    /// Microseconds since 1970.
-    pub at_us: u64,
-    /// The node that wrote it.
-    pub node: &'a str,
-    /// Kind of the record.
-    pub event: &'static str,
-    /// The node at the other end, or else its address.
-    pub peer: Option<String>,
-    /// Interfaces of the standards.
-    pub interface: Option<String>,
-    /// Direction.
-    pub direction: Option<Direction>,
-    /// Key exchange groups.
-    pub group: Option<String>,
-    /// The peer's signature or authentication.
-    pub signature: Option<String>,
-    /// Outcome.
-    pub verdict: Outcome,
-    /// Its reason.
-    pub reason: Option<String>,
-    /// Records that it stands for: those that a gap lost, refusals that were counted.
-    pub count: u64,
+bartizan_registry::made! {
+    /// The parts of a record that every kind of record has, or lacks.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    pub struct Row<'a>, new(record: &'a Record, event: &'static str) {
+        /// Microseconds since 1970.
+        pub at_us: u64 = record.at_us,
+        /// The node that wrote it.
+        pub node: &'a str = &record.node,
+        /// Kind of the record.
+        pub event: &'static str,
+        /// The node at the other end, or else its address.
+        pub peer: Option<String> = None,
+        /// Interfaces of the standards.
+        pub interface: Option<String> = None,
+        /// Direction.
+        pub direction: Option<Direction> = None,
+        /// Key exchange groups.
+        pub group: Option<String> = None,
+        /// The peer's signature or authentication.
+        pub signature: Option<String> = None,
+        /// Outcome.
+        pub verdict: Outcome = Outcome::Ended,
+        /// Its reason.
+        pub reason: Option<String> = None,
+        /// Records that it stands for: those that a gap lost, refusals that were counted.
+        pub count: u64 = 1,
+    }
 }
 
 impl<'a> Row<'a> {
-    fn new(record: &'a Record, event: &'static str) -> Self {
-        Self {
-            at_us: record.at_us,
-            node: &record.node,
-            event,
-            peer: None,
-            interface: None,
-            direction: None,
-            group: None,
-            signature: None,
-            verdict: Outcome::Ended,
-            reason: None,
-            count: 1,
-        }
-    }
-
     fn between(mut self, peer: Option<&String>, address: Option<SocketAddr>, interface: &str) -> Self {
         let address = || address.map(|address| address.to_string());
         self.peer = peer.cloned().or_else(address);
@@ -131,7 +116,6 @@ impl<'a> Row<'a> {
 
 impl Record {
     /// The record as a row.
-    #[must_use]
     pub fn row(&self) -> Row<'_> {
         let row = |event| Row::new(self, event);
         match &self.event {

@@ -25,11 +25,16 @@ pub struct Error {
     pub source: io::Error,
 }
 
-/// An open ledger. Dropping it writes what waits and syncs the file.
-#[derive(Debug)]
-pub struct Ledger {
-    recorder: Option<Recorder>,
-    writer: Option<JoinHandle<()>>,
+bartizan_registry::made! {
+    /// An open ledger. Dropping it writes what waits and syncs the file.
+    #[derive(Debug)]
+    pub struct Ledger,
+    /// A ledger that keeps nothing, for a node whose file names none.
+    #[must_use]
+    pub none() {
+        recorder: Option<Recorder> = None,
+        writer: Option<JoinHandle<()>> = None,
+    }
 }
 
 /// A handle that records; cheap to clone, never waits for the disk.
@@ -106,15 +111,6 @@ impl Ledger {
         recorder.shared.reopen.store(true, Ordering::Release);
         if let Some(queue) = &recorder.queue {
             queue.wake();
-        }
-    }
-
-    /// A ledger that keeps nothing, for a node whose file names none.
-    #[must_use]
-    pub fn none() -> Self {
-        Self {
-            recorder: None,
-            writer: None,
         }
     }
 

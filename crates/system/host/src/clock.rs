@@ -7,7 +7,6 @@ use nix::time::{ClockId, clock_gettime};
 
 /// The time of now, by a clock that counts while the machine sleeps. That of [`Instant::now`]
 /// stops then (`CLOCK_MONOTONIC`), and a key that has to end would live on for as long.
-#[must_use]
 pub fn now() -> Instant {
     static ASLEEP: Asleep = Asleep(AtomicU64::new(0));
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);

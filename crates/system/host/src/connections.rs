@@ -14,15 +14,30 @@ const TCP: u8 = 6;
 /// Length of a socket's identity in requests and answers.
 const IDENTITY: usize = 48;
 
-/// An open TCP connection, one end of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
-    /// Address of this host.
-    pub local: SocketAddr,
-    /// Address of the other end, as the program that made the connection knows it.
-    pub remote: SocketAddr,
-    family: u8,
-    identity: [u8; IDENTITY],
+bartizan_registry::made! {
+    /// An open TCP connection, one end of it.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Connection,
+    /// An `inet_diag_msg`.
+    read(message: &[u8]) -> Option<Self> {
+        let family = *message.first()?;
+        let identity: [u8; IDENTITY] = message.get(4..4 + IDENTITY)?.try_into().ok()?;
+        let port = |at: usize| u16::from_be_bytes([identity[at], identity[at + 1]]);
+        let address = |at: usize| -> IpAddr {
+            let bytes: [u8; 16] = identity[at..at + 16].try_into().unwrap_or_default();
+            if i32::from(family) == libc::AF_INET {
+                Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+            } else {
+                IpAddr::from(Ipv6Addr::from(bytes)).to_canonical()
+            }
+        };
+        /// Address of this host.
+        pub local: SocketAddr = SocketAddr::new(address(4), port(0)),
+        /// Address of the other end, as the program that made the connection knows it.
+        pub remote: SocketAddr = SocketAddr::new(address(20), port(2)),
+        family: u8,
+        identity: [u8; IDENTITY],
+    }
 }
 
 impl Connection {
@@ -53,27 +68,6 @@ impl Connection {
             Err(refused) if refused.source.raw_os_error() == Some(libc::ENOENT) => Ok(()),
             done => done.map_err(|refused| Error::io("resetting a TCP connection")(refused.source)),
         }
-    }
-
-    /// An `inet_diag_msg`.
-    fn read(message: &[u8]) -> Option<Self> {
-        let family = *message.first()?;
-        let identity: [u8; IDENTITY] = message.get(4..4 + IDENTITY)?.try_into().ok()?;
-        let port = |at: usize| u16::from_be_bytes([identity[at], identity[at + 1]]);
-        let address = |at: usize| -> IpAddr {
-            let bytes: [u8; 16] = identity[at..at + 16].try_into().unwrap_or_default();
-            if i32::from(family) == libc::AF_INET {
-                Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
-            } else {
-                IpAddr::from(Ipv6Addr::from(bytes)).to_canonical()
-            }
-        };
-        Some(Self {
-            local: SocketAddr::new(address(4), port(0)),
-            remote: SocketAddr::new(address(20), port(2)),
-            family,
-            identity,
-        })
     }
 }
 

@@ -6,30 +6,35 @@ use std::thread;
 use nix::sched::{CloneFlags, unshare};
 use serde::{Deserialize, Serialize};
 
-/// The machine and what this user may do on it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
-    /// Kernel release, as `uname -r` prints it.
-    pub kernel: String,
-    /// Model name of the processor, when the kernel gives it.
-    pub cpu: Option<String>,
-    /// Processors this process may run on.
-    pub cores: usize,
-    /// Load average over one minute when asked.
-    pub load: Option<f64>,
-    /// Memory in bytes.
-    pub memory: Option<u64>,
-    /// True if the scheduler groups processes by session, so that `nice` has no effect between
-    /// sessions.
-    pub autogroup: Option<bool>,
-    /// True if this is root.
-    pub root: bool,
-    /// Making network namespaces, tried.
-    pub namespaces: Permission,
-    /// Joining them by veth, tried; refused when namespaces are.
-    pub veth: Permission,
-    /// Capturing packets, tried.
-    pub capture: Permission,
+bartizan_registry::made! {
+    /// The machine and what this user may do on it.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Facts,
+    /// Looks and tries; leaves nothing behind.
+    pub gather() {
+        let (namespaces, veth, capture) = permissions();
+        /// Kernel release, as `uname -r` prints it.
+        pub kernel: String = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
+        /// Model name of the processor, when the kernel gives it.
+        pub cpu: Option<String> = read("/proc/cpuinfo").as_deref().and_then(cpu_model),
+        /// Processors this process may run on.
+        pub cores: usize = thread::available_parallelism().map_or(1, usize::from),
+        /// Load average over one minute when asked.
+        pub load: Option<f64> = read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+        /// Memory in bytes.
+        pub memory: Option<u64> = read("/proc/meminfo").as_deref().and_then(total_memory),
+        /// True if the scheduler groups processes by session, so that `nice` has no effect between
+        /// sessions.
+        pub autogroup: Option<bool> = read("/proc/sys/kernel/sched_autogroup_enabled").map(|text| text == "1"),
+        /// True if this is root.
+        pub root: bool = nix::unistd::geteuid().is_root(),
+        /// Making network namespaces, tried.
+        pub namespaces: Permission,
+        /// Joining them by veth, tried; refused when namespaces are.
+        pub veth: Permission,
+        /// Capturing packets, tried.
+        pub capture: Permission,
+    }
 }
 
 /// Permission for one action here.
@@ -47,25 +52,6 @@ impl Permission {
     #[must_use]
     pub fn granted(&self) -> bool {
         *self == Self::Granted
-    }
-}
-
-impl Facts {
-    /// Looks and tries; leaves nothing behind.
-    pub fn gather() -> Self {
-        let (namespaces, veth, capture) = permissions();
-        Self {
-            kernel: read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
-            cpu: read("/proc/cpuinfo").as_deref().and_then(cpu_model),
-            cores: thread::available_parallelism().map_or(1, usize::from),
-            load: read("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
-            memory: read("/proc/meminfo").as_deref().and_then(total_memory),
-            autogroup: read("/proc/sys/kernel/sched_autogroup_enabled").map(|text| text == "1"),
-            root: nix::unistd::geteuid().is_root(),
-            namespaces,
-            veth,
-            capture,
-        }
     }
 }
 

@@ -13,11 +13,17 @@ pub struct KernelBlueprint {
     directory: PathBuf,
 }
 
-/// A kernel that is there.
-#[derive(Debug, Clone)]
-pub struct KernelPackage {
-    directory: PathBuf,
-    stamp: KernelStamp,
+bartizan_registry::made! {
+    /// A kernel that is there.
+    #[derive(Debug, Clone)]
+    pub struct KernelPackage,
+    /// The kernel in a directory; `None` without a stamp that can be read.
+    #[must_use]
+    pub read(directory: &Path) -> Option<Self> {
+        let stamp = serde_json::from_slice(&fs::read(directory.join(KernelStamp::FILE)).ok()?).ok()?;
+        directory: PathBuf = directory.to_owned(),
+        stamp: KernelStamp,
+    }
 }
 
 /// The release of a kernel and its packages.
@@ -67,16 +73,6 @@ impl KernelBlueprint {
 }
 
 impl KernelPackage {
-    /// The kernel in a directory; `None` without a stamp that can be read.
-    #[must_use]
-    pub fn read(directory: &Path) -> Option<Self> {
-        let stamp = serde_json::from_slice(&fs::read(directory.join(KernelStamp::FILE)).ok()?).ok()?;
-        Some(Self {
-            directory: directory.to_owned(),
-            stamp,
-        })
-    }
-
     /// The release, as `uname -r` prints it.
     pub fn release(&self) -> &str {
         &self.stamp.release

@@ -85,23 +85,35 @@ pub fn interface_number(name: &str, action: &str) -> Result<libc::c_int, Error> 
     number.ok_or_else(|| Error::io(action)(io::Error::from_raw_os_error(libc::ENODEV)))
 }
 
-/// A network interface of the calling thread's network namespace, as the kernel has it now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interface {
-    /// Its number.
-    pub index: u32,
-    /// Its name.
-    pub name: String,
-    /// Octets that an IP packet, or a frame's payload, may have.
-    pub mtu: u32,
-    /// Its MAC address; none where it is no Ethernet.
-    pub address: Option<[u8; 6]>,
-    /// True if it is set up.
-    pub is_up: bool,
-    /// The interface of this namespace that it stands on.
-    pub parent: Option<u32>,
-    /// Kind of its virtual interface: `macsec`, `veth`.
-    pub kind: Option<String>,
+bartizan_registry::made! {
+    /// A network interface of the calling thread's network namespace, as the kernel has it now.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Interface, read(message: &[u8]) -> Option<Self> {
+        let (header, all) = message.split_first_chunk::<HEADER>()?;
+        let word = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let number = |kind| attribute(all, kind).and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
+        let is_ethernet = header[KIND..FLAGS].starts_with(&libc::ARPHRD_ETHER.to_ne_bytes());
+        // Numbers of another namespace are other interfaces here.
+        let is_elsewhere = attribute(all, PARENT_NAMESPACE).is_some();
+        /// Its number.
+        pub index: u32 = word(INDEX).filter(|index| *index > 0)?,
+        /// Its name.
+        pub name: String = text(attribute(all, NAME)?).into_owned(),
+        /// Octets that an IP packet, or a frame's payload, may have.
+        pub mtu: u32 = number(MTU)?,
+        /// Its MAC address; none where it is no Ethernet.
+        pub address: Option<[u8; 6]> = attribute(all, ADDRESS)
+            .filter(|_| is_ethernet)
+            .and_then(|address| address.try_into().ok()),
+        /// True if it is set up.
+        pub is_up: bool = word(FLAGS)? & libc::IFF_UP as u32 != 0,
+        /// The interface of this namespace that it stands on.
+        pub parent: Option<u32> = number(PARENT).filter(|_| !is_elsewhere),
+        /// Kind of its virtual interface: `macsec`, `veth`.
+        pub kind: Option<String> = attribute(all, LINK_INFO)
+            .and_then(|info| attribute(info, INFO_KIND))
+            .map(|kind| text(kind).into_owned()),
+    }
 }
 
 impl Interface {
@@ -187,28 +199,6 @@ impl Interface {
             }
             _ => Ok(found),
         }
-    }
-
-    fn read(message: &[u8]) -> Option<Self> {
-        let (header, all) = message.split_first_chunk::<HEADER>()?;
-        let word = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-        let number = |kind| attribute(all, kind).and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
-        let is_ethernet = header[KIND..FLAGS].starts_with(&libc::ARPHRD_ETHER.to_ne_bytes());
-        // Numbers of another namespace are other interfaces here.
-        let is_elsewhere = attribute(all, PARENT_NAMESPACE).is_some();
-        Some(Self {
-            index: word(INDEX).filter(|index| *index > 0)?,
-            name: text(attribute(all, NAME)?).into_owned(),
-            mtu: number(MTU)?,
-            address: attribute(all, ADDRESS)
-                .filter(|_| is_ethernet)
-                .and_then(|address| address.try_into().ok()),
-            is_up: word(FLAGS)? & libc::IFF_UP as u32 != 0,
-            parent: number(PARENT).filter(|_| !is_elsewhere),
-            kind: attribute(all, LINK_INFO)
-                .and_then(|info| attribute(info, INFO_KIND))
-                .map(|kind| text(kind).into_owned()),
-        })
     }
 }
 

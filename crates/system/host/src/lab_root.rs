@@ -12,11 +12,16 @@ mod stamp;
 pub use blueprint::Blueprint;
 pub use stamp::RootStamp;
 
-/// A verified directory with a release of Debian.
-#[derive(Debug, Clone)]
-pub struct LabRoot {
-    directory: PathBuf,
-    stamp: RootStamp,
+bartizan_registry::made! {
+    /// A verified directory with a release of Debian.
+    #[derive(Debug, Clone)]
+    pub struct LabRoot,
+    /// The root in a directory; `None` without a stamp that can be read.
+    #[must_use]
+    pub read(directory: &Path) -> Option<Self> {
+        directory: PathBuf = directory.to_owned(),
+        stamp: RootStamp = RootStamp::read(directory)?,
+    }
 }
 
 impl LabRoot {
@@ -97,15 +102,6 @@ impl LabRoot {
         })
     }
 
-    /// The root in a directory; `None` without a stamp that can be read.
-    #[must_use]
-    pub fn read(directory: &Path) -> Option<Self> {
-        Some(Self {
-            directory: directory.to_owned(),
-            stamp: RootStamp::read(directory)?,
-        })
-    }
-
     /// The directory, an absolute path.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -142,7 +138,6 @@ impl LabRoot {
     }
 
     /// A program of the root that sees the root's files only, and this machine's network. Needs root.
-    #[must_use]
     pub fn chroot(&self, program: &str) -> Program {
         Program::new("chroot")
             .package("coreutils")

@@ -19,12 +19,18 @@ pub use listing::{Difference, Listing};
 /// Time limit of `nft`: milliseconds, and more where modules are loaded on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A table as it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    family: &'static str,
-    name: String,
-    body: String,
+bartizan_registry::made! {
+    /// A table as it should be.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Table,
+    /// A table of a family. A chain of `netdev` may name only `lo` where [`Table::wanted`] lists
+    /// it: devices are not compared.
+    #[must_use]
+    pub of(family: &'static str, name: &str, body: &str) {
+        family: &'static str,
+        name: String = name.to_owned(),
+        body: String = body.to_owned(),
+    }
 }
 
 impl Table {
@@ -32,17 +38,6 @@ impl Table {
     /// it.
     pub fn new(name: &str, body: &str) -> Self {
         Self::of("inet", name, body)
-    }
-
-    /// A table of a family. A chain of `netdev` may name only `lo` where [`Table::wanted`] lists
-    /// it: devices are not compared.
-    #[must_use]
-    pub fn of(family: &'static str, name: &str, body: &str) -> Self {
-        Self {
-            family,
-            name: name.to_owned(),
-            body: body.to_owned(),
-        }
     }
 
     /// Its name.
@@ -137,7 +132,6 @@ impl Table {
 }
 
 /// FNV-1a, 64 bits. Distinguishes states of rules, and is no protection against an attacker.
-#[must_use]
 pub fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -146,7 +140,6 @@ pub fn fingerprint(text: &str) -> u64 {
 
 /// Script that removes a table, if there is one: `table X` makes it first, so that `delete table X`
 /// cannot fail.
-#[must_use]
 pub fn removal(family: &str, name: &str) -> String {
     format!("table {family} {name}\ndelete table {family} {name}\n")
 }

@@ -23,16 +23,21 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Interval at which a state without an event is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// A process that we started and that ends with us.
-///
-/// It leads a process group of its own: the signals below go to it and to what it has started. Dropping it sends
-/// SIGTERM, after two seconds SIGKILL.
-#[derive(Debug)]
-pub struct Process {
-    child: Child,
-    shown: String,
-    output: Output,
-    ended: Option<ExitStatus>,
+bartizan_registry::made! {
+    /// A process that we started and that ends with us.
+    ///
+    /// It leads a process group of its own: the signals below go to it and to what it has started.
+    /// Dropping it sends SIGTERM, after two seconds SIGKILL.
+    #[derive(Debug)]
+    pub struct Process,
+    /// A child that leads its process group, with the reader of what it writes; messages name it as
+    /// `shown`.
+    pub(crate) new(child: Child, shown: String, output: Output) {
+        child: Child,
+        shown: String,
+        output: Output,
+        ended: Option<ExitStatus> = None,
+    }
 }
 
 /// A process that has ended.
@@ -78,16 +83,6 @@ impl Finished {
 }
 
 impl Process {
-    /// A child that leads its process group, with the reader of what it writes; messages name it as `shown`.
-    pub(crate) fn new(child: Child, shown: String, output: Output) -> Self {
-        Self {
-            child,
-            shown,
-            output,
-            ended: None,
-        }
-    }
-
     /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()

@@ -56,16 +56,19 @@ pub struct Listener {
     socket: Socket,
 }
 
-/// One association.
-#[derive(Debug)]
-pub struct Association {
-    socket: Socket,
-    /// Receive buffer, kept from one message to the next: fresh pages cost more than most messages.
-    buffer: Vec<u8>,
-    /// The beginning of a message whose rest has not come.
-    partial: Vec<u8>,
-    /// True if the kernel says with each message if something waits behind it.
-    announces: bool,
+bartizan_registry::made! {
+    /// One association.
+    #[derive(Debug)]
+    pub struct Association, new(socket: Socket) {
+        socket: Socket,
+        /// Receive buffer, kept from one message to the next: fresh pages cost more than most
+        /// messages.
+        buffer: Vec<u8> = Vec::new(),
+        /// The beginning of a message whose rest has not come.
+        partial: Vec<u8> = Vec::new(),
+        /// True if the kernel says with each message if something waits behind it.
+        announces: bool = false,
+    }
 }
 
 /// Checks that the kernel of this machine has SCTP: a socket is made and closed.
@@ -142,15 +145,6 @@ impl Listener {
 }
 
 impl Association {
-    fn new(socket: Socket) -> Self {
-        Self {
-            socket,
-            buffer: Vec::new(),
-            partial: Vec::new(),
-            announces: false,
-        }
-    }
-
     /// One that another process has opened.
     ///
     /// # Errors

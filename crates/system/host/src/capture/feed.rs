@@ -126,14 +126,10 @@ fn link_type(hardware: u16) -> u16 {
     }
 }
 
-/// A thread that reads an interface. Dropping it ends the thread.
-#[derive(Debug)]
-pub struct Feed {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Feed {
+bartizan_registry::made! {
+    /// A thread that reads an interface. Dropping it ends the thread.
+    #[derive(Debug)]
+    pub struct Feed,
     /// Hands the packets of an interface in the calling thread's network namespace to `give`, on a
     /// thread of its own, frames for others included. From the return on every packet is seen.
     /// While `give` waits the kernel keeps what it has room for, and counts what it has not; when
@@ -142,7 +138,7 @@ impl Feed {
     /// # Errors
     ///
     /// When there is no such interface, or without CAP_NET_RAW.
-    pub fn start(interface: &str, give: impl FnMut(Fed) -> bool + Send + 'static) -> Result<Self, Error> {
+    pub start(interface: &str, give: impl FnMut(Fed) -> bool + Send + 'static) -> Result<Self, Error> {
         let socket = open(interface)?;
         let stop = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new()
@@ -152,12 +148,12 @@ impl Feed {
                 move || Reader::new(interface, socket, give).run(&stop)
             })
             .map_err(Error::io("starting the capture thread"))?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
+        stop: Arc<AtomicBool>,
+        thread: Option<JoinHandle<()>> = Some(thread),
     }
+}
 
+impl Feed {
     /// Asks it to end: what has arrived until now is still handed over, and [`Fed::Ended`] last.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);

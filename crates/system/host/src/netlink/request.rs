@@ -219,19 +219,16 @@ pub fn family(name: &str) -> Result<Option<u16>, Refused> {
 pub struct Attributes<'a>(&'a [u8]);
 
 /// Reads attributes; it ends where what is left is none.
-#[must_use]
 pub fn attributes(bytes: &[u8]) -> Attributes<'_> {
     Attributes(bytes)
 }
 
 /// The content of the first attribute of a kind.
-#[must_use]
 pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(kind, content)| (kind == wanted).then_some(content))
 }
 
 /// The text of an attribute, which ends with a zero byte.
-#[must_use]
 pub fn text(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content.split(|&byte| byte == 0).next().unwrap_or_default())
 }

@@ -111,7 +111,6 @@ impl Listing {
     }
 
     /// Packets that a counter with this name has seen.
-    #[must_use]
     pub fn packets(&self, counter: &str) -> Option<u64> {
         self.counters.get(counter).copied()
     }
@@ -123,14 +122,12 @@ impl Listing {
     }
 
     /// Number of elements of a set; elements that pass with time count while they are left.
-    #[must_use]
     pub fn elements(&self, set: &str) -> usize {
         let set = self.objects.get(&("set".to_owned(), set.to_owned()));
         set.and_then(|set| set["elem"].as_array()).map_or(0, Vec::len)
     }
 
     /// The elements of a set, each as words: `10.0.0.1 udp 53`.
-    #[must_use]
     pub fn members(&self, set: &str) -> Vec<String> {
         let set = self.objects.get(&("set".to_owned(), set.to_owned()));
         let elements = set

@@ -32,32 +32,24 @@ const SOURCE_PORTS: u16 = 23;
 const DESTINATION_PORTS: u16 = 24;
 const PORT_MASKS: [u16; 2] = [28, 29];
 
-/// A rule of policy routing.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rule {
-    version: Version,
-    /// Bits of receiver and sender that count.
-    bits: [u8; 2],
-    class: u8,
-    action: u8,
-    flags: u32,
-    attributes: Attributes,
+bartizan_registry::made! {
+    /// A rule of policy routing.
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct Rule,
+    /// A rule for all packets that leads nowhere yet. Rules of a lower priority number are asked
+    /// first.
+    pub new(version: Version, priority: u32) {
+        version: Version,
+        /// Bits of receiver and sender that count.
+        bits: [u8; 2] = [0; 2],
+        class: u8 = 0,
+        action: u8 = NOTHING,
+        flags: u32 = 0,
+        attributes: Attributes = Attributes::from([(PRIORITY, priority.to_ne_bytes().to_vec())]),
+    }
 }
 
 impl Rule {
-    /// A rule for all packets that leads nowhere yet. Rules of a lower priority number are asked
-    /// first.
-    pub fn new(version: Version, priority: u32) -> Self {
-        Self {
-            version,
-            bits: [0; 2],
-            class: 0,
-            action: NOTHING,
-            flags: 0,
-            attributes: Attributes::from([(PRIORITY, priority.to_ne_bytes().to_vec())]),
-        }
-    }
-
     fn attribute(mut self, kind: u16, content: &[u8]) -> Self {
         self.attributes.insert(kind, content.to_vec());
         self
