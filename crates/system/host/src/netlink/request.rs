@@ -162,8 +162,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The error of the system call; [`io::ErrorKind::Interrupted`] where each listing of
-    /// [`TRIES`] was inconsistent.
+    /// The error of the system call; [`io::ErrorKind::Interrupted`] where each of eight listings
+    /// was inconsistent.
     pub fn list(mut self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         consistent(|message| self.send(DUMP, message), each)
     }
