@@ -14,17 +14,20 @@ const SENT: usize = 1000;
 /// Parts of a packet that are held at most.
 const PARTS: usize = 64;
 
+/// Begin and bytes.
+type Part = (usize, Vec<u8>);
+
 /// Expected fate of the parts, by a model that keeps all of them.
 #[derive(Default)]
 struct Model {
-    parts: Vec<(usize, Vec<u8>)>,
-    /// Parts of the packet that was put together last.
-    done: Vec<(usize, Vec<u8>)>,
+    parts: Vec<Part>,
+    /// The part that completed a packet, and the packet.
+    done: Option<(Part, Vec<u8>)>,
     refused: bool,
 }
 
 impl Model {
-    /// Takes a part; gives the packet where it is whole, and again with each copy of a part behind it.
+    /// Takes a part; gives the packet where it is whole, and once more with a copy of the part that completed it.
     fn take(&mut self, begin: usize, bytes: &[u8]) -> Option<Vec<u8>> {
         if self.refused
             || self
@@ -34,13 +37,13 @@ impl Model {
         {
             return None;
         }
-        if self.parts.is_empty() {
-            if self.done.iter().any(|(place, known)| *place == begin && known == bytes) {
-                return Some(self.whole());
-            }
-            self.done.clear();
+        if self.parts.is_empty()
+            && let Some(((place, known), whole)) = self.done.take()
+            && (place, &*known) == (begin, bytes)
+        {
+            return Some(whole);
         }
-        let overlaps = |(place, known): &(usize, Vec<u8>)| *place < begin + bytes.len() && begin < place + known.len();
+        let overlaps = |(place, known): &Part| *place < begin + bytes.len() && begin < place + known.len();
         if self.parts.iter().any(overlaps) || self.parts.len() >= PARTS {
             self.refused = true;
             return None;
@@ -50,12 +53,12 @@ impl Model {
             return None;
         }
         self.parts.sort();
-        self.done = std::mem::take(&mut self.parts);
-        Some(self.whole())
-    }
-
-    fn whole(&self) -> Vec<u8> {
-        self.done.iter().flat_map(|(_, bytes)| bytes).copied().collect()
+        let whole: Vec<u8> = std::mem::take(&mut self.parts)
+            .into_iter()
+            .flat_map(|(_, bytes)| bytes)
+            .collect();
+        self.done = Some(((begin, bytes.to_vec()), whole.clone()));
+        Some(whole)
     }
 }
 

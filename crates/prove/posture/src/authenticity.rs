@@ -1,4 +1,4 @@
-//! Can someone with a quantum computer pass for one of the ends?
+//! Can an attacker with a quantum computer pass for one of the ends?
 
 use std::sync::Arc;
 

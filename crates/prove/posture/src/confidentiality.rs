@@ -1,4 +1,4 @@
-//! Can someone who records a connection today read it with a quantum computer?
+//! Can an attacker who records a connection today read it with a quantum computer?
 
 use bartizan_registry::{NamedGroup, Safety};
 use bartizan_wire::plaintext::Own;

@@ -93,9 +93,9 @@ bartizan_registry::made! {
         pub stayed: Reply = open.clone(),
         /// Was anything sent unencrypted?
         pub clear: Reply = open,
-        /// Can someone who records it today read it with a quantum computer?
+        /// Can an attacker who records it today read it with a quantum computer?
         pub confidentiality: Judgement,
-        /// Can someone with a quantum computer pass for one of the ends?
+        /// Can an attacker with a quantum computer pass for one of the ends?
         pub authenticity: Judgement,
         /// True if a pre-shared key of an earlier handshake took part.
         pub resumed: bool = false,

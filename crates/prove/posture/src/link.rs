@@ -138,9 +138,9 @@ pub struct Link {
     pub listing: Listing,
     /// From the first end to the second, and back.
     pub directions: [Direction; 2],
-    /// Can someone who records it today read it with a quantum computer? The worst over its parts.
+    /// Can an attacker who records it today read it with a quantum computer? The worst over its parts.
     pub confidentiality: Judgement,
-    /// Can someone with a quantum computer pass for one of the ends? The worst over its parts.
+    /// Can an attacker with a quantum computer pass for one of the ends? The worst over its parts.
     pub authenticity: Judgement,
     /// Its phases, in the order of first packets.
     pub phases: Vec<Phase>,

@@ -11,7 +11,7 @@ use super::{Parent, accepts, all, refused_auth, source};
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Contradiction, Judged, Judgement, Posture, Source, Verdict};
 
-/// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
+/// Can an attacker who records it read it with a quantum computer? By what was chosen, and whether it took place.
 pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     if let Some(seen) = sa.faults.first.iter().find(|seen| seen.value == Fault::NoncesReused) {
         return Judgement::new(Verdict::ReadableNow, seen.value.to_string(), vec![Source::seen(seen)]);

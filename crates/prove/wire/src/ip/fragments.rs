@@ -15,8 +15,8 @@ const PART_COST: usize = 64;
 const PARTS: usize = 64;
 /// Places of packets that have gone are kept up to so many, or up to the number of those that are there.
 const TIDY: usize = 1024;
-/// Packets put together last of which copies of single parts may follow, and for how long, in
-/// nanoseconds: a mirrored port doubles each packet, so the last part comes again behind it.
+/// Packets put together last whose completing part may come again, and for how long, in
+/// nanoseconds: a mirrored port doubles each packet, so a copy of that part comes behind it.
 const DONE: usize = 64;
 const COPIED: u64 = 1_000_000_000;
 
@@ -148,31 +148,32 @@ bartizan_registry::made! {
 }
 
 /// A packet that was put together.
+#[derive(Clone)]
 struct Done {
     key: Key,
     protocol: u8,
     payload: Vec<u8>,
-    /// Begin and end of each part.
-    places: Vec<(u32, u32)>,
+    /// Begin and end of the part that completed it.
+    last: (u32, u32),
+    parts: u32,
     length: usize,
     at: Moment,
 }
 
 impl Done {
-    /// Returns true if it has this part.
-    fn has(&self, offset: u32, bytes: &[u8], more: bool) -> bool {
+    /// Returns true if it was completed by this part.
+    fn ended_with(&self, offset: u32, bytes: &[u8], more: bool) -> bool {
         let end = offset + bytes.len() as u32;
-        let is_last = end as usize == self.payload.len();
-        let same = || self.payload[offset as usize..end as usize] == *bytes;
-        self.places.contains(&(offset, end)) && more != is_last && same()
+        let is_end = end as usize == self.payload.len();
+        self.last == (offset, end) && more != is_end && self.payload[offset as usize..end as usize] == *bytes
     }
 
-    /// The packet, brought once more by these packets of the capture.
-    fn whole(&self, first: Moment, captured: Captured) -> Taken {
+    /// The packet, brought by these packets of the capture.
+    fn whole(self, first: Moment, captured: Captured) -> Taken {
         Taken::Whole {
-            payload: self.payload.clone(),
+            payload: self.payload,
             protocol: self.protocol,
-            parts: self.places.len() as u32,
+            parts: self.parts,
             length: self.length,
             captured,
             first,
@@ -235,14 +236,15 @@ impl Fragments {
             return Taken::Refused;
         }
         if !self.partials.contains_key(&key) {
-            if let Some(place) = self.done.iter().position(|done| done.key == key) {
-                let done = &self.done[place];
-                let named = says.is_none_or(|protocol| protocol == done.protocol);
-                if sound && named && at.time.since(done.at.time) <= COPIED && done.has(offset, bytes, more) {
-                    return done.whole(at, captured);
-                }
-                // Another packet has its number.
-                self.done.remove(place);
+            // Once at most: a small part that is sent again and again has no large packet read each time.
+            let done = self.done.iter().position(|done| done.key == key);
+            if let Some(done) = done.and_then(|place| self.done.remove(place))
+                && sound
+                && says.is_none_or(|protocol| protocol == done.protocol)
+                && at.time.since(done.at.time) <= COPIED
+                && done.ended_with(offset, bytes, more)
+            {
+                return done.whole(at, captured);
             }
             while self.partials.len() >= self.limits.packets && self.evict_oldest() {}
             self.order.push_back((key, at));
@@ -283,19 +285,19 @@ impl Fragments {
                 key,
                 protocol,
                 payload,
-                places: partial.parts.iter().map(|part| (part.offset, part.end())).collect(),
+                last: (offset, end),
+                parts: partial.parts.len() as u32,
                 length: partial.length,
                 at,
             };
             self.held -= partial.held;
             self.partials.remove(&key);
             self.tidy();
-            let whole = done.whole(first, captured);
             if self.done.len() == DONE {
                 self.done.pop_front();
             }
-            self.done.push_back(done);
-            return whole;
+            self.done.push_back(done.clone());
+            return done.whole(first, captured);
         }
         while self.held > self.limits.bytes && self.evict_oldest() {}
         Taken::Held

@@ -120,6 +120,26 @@ fn a_doubled_part_changes_nothing() {
 }
 
 #[test]
+fn a_packet_comes_as_often_as_all_of_its_parts_and_a_part_alone_brings_it_twice_at_most() {
+    let payload: Vec<u8> = (0..40).collect();
+    let parts = [(0u32, &payload[..32], true), (32, &payload[32..], false)];
+    let whole = |order: &[usize]| {
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        let mut taken = |(number, &index): (usize, &usize)| {
+            let (offset, bytes, more) = parts[index];
+            let taken = fragments.take(&part(7, offset, bytes, more), at(number as u64 + 1));
+            matches!(taken, Taken::Whole { .. })
+        };
+        order.iter().enumerate().map(&mut taken).filter(|whole| *whole).count()
+    };
+    // Each packet doubled, all of them doubled, and a sender that repeats a part.
+    assert_eq!(whole(&[0, 0, 1, 1]), 2);
+    assert_eq!(whole(&[1, 1, 0, 0]), 2);
+    assert_eq!(whole(&[0, 1, 0, 1]), 2);
+    assert_eq!(whole(&[0, 1, 1, 1, 1, 1]), 2);
+}
+
+#[test]
 fn parts_that_overlap_are_refused_with_their_packet() {
     for (offset, bytes, more) in [(8, [9; 8], true), (0, [9; 8], true), (8, [9; 8], false)] {
         let mut fragments = Fragments::new(FragmentLimits::default());
