@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::answers::failure::Failure;
 use crate::life::drain::Phase;
-use crate::life::review;
+use crate::life::review::{self, End};
 use crate::metrics::Side;
 use crate::shared::Shared;
 
@@ -70,7 +70,7 @@ pub(crate) struct Session {
     /// By what it is judged again.
     pub(crate) facts: SessionFacts,
     /// When the first certificate of the peer's chain ends.
-    pub(crate) ends: SystemTime,
+    pub(crate) end: End,
     /// Why it is no longer admitted, where it is not.
     fallen: OnceLock<Refusal>,
     /// Phase of this connection's own end, where it must end before the others.
@@ -133,7 +133,7 @@ impl Session {
             total_received,
             refused: OnceLock::new(),
             facts: established.facts,
-            ends,
+            end: End::new(ends),
             fallen: OnceLock::new(),
             dismissal: watch::Sender::new(Phase::Running),
         });

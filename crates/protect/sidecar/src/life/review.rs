@@ -7,6 +7,7 @@
 //! a moment of their own: a clock that was set, a root or a list that ran out.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,6 +24,7 @@ use crate::shared::Shared;
 
 /// Interval between two looks for a reason.
 const LOOK: Duration = Duration::from_secs(2);
+const SECOND: Duration = Duration::from_secs(1);
 /// The longest without any.
 const EVERY: Duration = Duration::from_secs(60);
 /// Connections judged before others have their turn: each takes some ten microseconds.
@@ -30,25 +32,47 @@ const AT_ONCE: usize = 16;
 
 /// Judges open connections whenever there is a reason, for as long as the sidecar exists.
 pub(crate) async fn keep(state: Weak<State>) {
-    let (mut last, mut before) = (Instant::now(), SystemTime::now());
+    let (mut last, mut day) = (Instant::now(), day_of(SystemTime::now()));
     while let Some(state) = state.upgrade() {
         let now = SystemTime::now();
-        let ended = |session: &Arc<Session>| ends_between(before, session.ends, now) && !session.is_dismissed();
-        let is_another_day = day_of(now) != day_of(before);
-        if is_another_day || last.elapsed() >= EVERY || state.shared.sessions.list().iter().any(ended) {
+        let today = day_of(now);
+        let sessions = state.shared.sessions.list();
+        // Each is asked: an answer is given once.
+        let ended = sessions
+            .iter()
+            .filter(|session| !session.is_dismissed() && session.end.is_reached(now))
+            .count();
+        if today != day || last.elapsed() >= EVERY || ended > 0 {
             all(&state).await;
-            last = Instant::now();
+            (last, day) = (Instant::now(), today);
         }
-        before = now;
-        drop(state);
+        drop((sessions, state));
         sleep(LOOK).await;
     }
 }
 
-/// Returns true if a certificate has ended since the last look. One that ended before and was no
-/// reason then is none now: a chain may hold one that nothing needs.
-fn ends_between(before: SystemTime, ends: SystemTime, now: SystemTime) -> bool {
-    before < ends && ends <= now
+/// The end of the first certificate of a chain, as a reason to judge its connection.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) not_after: SystemTime,
+    is_reported: AtomicBool,
+}
+
+impl End {
+    pub(crate) fn new(not_after: SystemTime) -> Self {
+        Self {
+            not_after,
+            is_reported: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns true once, when the certificate is no longer valid. A chain may hold an ended one
+    /// that no path needs. The second of `notAfter` belongs to the validity (RFC 5280, section
+    /// 4.1.2.5).
+    fn is_reached(&self, now: SystemTime) -> bool {
+        now.duration_since(self.not_after).is_ok_and(|over| over >= SECOND)
+            && !self.is_reported.swap(true, Ordering::Relaxed)
+    }
 }
 
 /// Connections that end for one reason.
@@ -114,14 +138,22 @@ pub(crate) fn judge(shared: &Arc<Shared>, session: &Arc<Session>) -> Option<Refu
 mod tests {
     use super::*;
 
-    /// An ended certificate that no path needs had every connection judged at each look.
+    /// An ended certificate that no path needs had every connection judged at each look; later
+    /// each was judged in the last second of its certificate, which was valid then, and not again.
     #[test]
-    fn the_end_of_a_certificate_is_a_reason_once() {
-        let ends = SystemTime::UNIX_EPOCH + 1000 * LOOK;
-        let looks = (990..2000).filter(|&look| {
-            let now = SystemTime::UNIX_EPOCH + look * LOOK;
-            ends_between(now - LOOK, ends, now)
-        });
-        assert_eq!(looks.collect::<Vec<_>>(), [1000]);
+    fn the_end_of_a_certificate_is_a_reason_once_and_after_its_last_second() {
+        let ends = SystemTime::UNIX_EPOCH + 1000 * SECOND;
+        for first in 0..4 {
+            let end = End::new(ends);
+            let reached: Vec<_> = (900 * 2 + first..1100 * 2)
+                .step_by(4)
+                .map(|half| SystemTime::UNIX_EPOCH + Duration::from_millis(500) * half)
+                .filter(|&now| end.is_reached(now))
+                .collect();
+            assert!(
+                matches!(reached[..], [at] if at >= ends + SECOND && at < ends + SECOND + LOOK),
+                "{reached:?}"
+            );
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Account {
     pub(super) fn carried_by(&self, session: &Session) {
         let mut progress = self.progress();
         progress.key = session.key;
-        progress.ends = Some(session.ends);
+        progress.ends = Some(session.end.not_after);
     }
 
     /// Reports, once, a wish to continue over a new connection.
