@@ -230,6 +230,26 @@ fn an_idle_pair_stops_at_once() {
     }
 }
 
+/// Regression: draining waited for the handshake of a connection that was dialled ahead.
+#[test]
+fn a_sidecar_whose_peer_does_not_answer_stops_at_once() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        let pair = Pair {
+            limits: "drain: 10m, connect: 10m".to_owned(),
+            ..Pair::new(by, by)
+        };
+        let silent = TcpListener::bind(pair.ports.inbound).expect("the peer's port");
+        let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+        let file = stage.deployment("pair", &pair, &amf, &nrf);
+        let mut node = stage.start(&file, "amf", pair.ports.amf_admin);
+        let _dialled = silent.accept().expect("a connection that is dialled ahead");
+        node.process.send(libc::SIGTERM);
+        let finished = node.process.finish(PATIENCE).expect("it ends by itself");
+        assert_eq!(finished.status.code(), Some(0), "{}", stderr(&finished));
+    }
+}
+
 #[test]
 fn mistakes_are_refused_before_a_port_opens() {
     let mut stage = Stage::new();

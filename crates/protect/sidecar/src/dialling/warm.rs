@@ -19,6 +19,7 @@ use crate::dialling::handshake;
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::routing::peers::Upstream;
+use crate::runtime::until::until;
 use crate::shared::Shared;
 
 /// A connection of a pool.
@@ -161,7 +162,11 @@ impl<C: Dialled> WarmPool<C> {
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let generation = self.shared.endpoint.generation();
-                let failure = match self.dial().await {
+                // Draining waits for no handshake of a connection that is not used yet.
+                let Some(dialled) = until(self.dial(), guard.reached(Phase::Draining)).await else {
+                    break;
+                };
+                let failure = match dialled {
                     Ok(channel) => {
                         // One begun before a reload would be kept with what was replaced.
                         if generation == self.shared.endpoint.generation() {

@@ -31,6 +31,7 @@ use crate::life::drain::Phase;
 use crate::listening::socket;
 use crate::paths::function;
 use crate::routing::peers::Upstream;
+use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::worker::Worker;
 
@@ -586,8 +587,15 @@ impl Pool {
                 continue;
             }
             drop(open);
-            let last = Arc::clone(&self.dialling).lock_owned().await;
-            if let Err(failure) = Rc::clone(&self).dial_alone(last).await
+            let dialled = async {
+                let last = Arc::clone(&self.dialling).lock_owned().await;
+                Rc::clone(&self).dial_alone(last).await
+            };
+            // Draining waits for no handshake that no request waits for; one that does dials itself.
+            let Some(dialled) = until(dialled, guard.reached(Phase::Draining)).await else {
+                return;
+            };
+            if let Err(failure) = dialled
                 && guard.phase() == Phase::Running
             {
                 self.shared.failure_log.log("no connection kept ready", &failure);
