@@ -11,7 +11,7 @@ help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
 	@echo "make test    each claim and each fixed fault once, with the real peers it needs; a quarter of an hour"
 	@echo "make test-quick   tests without processes, namespaces or guests; a minute, and minutes to build"
-	@echo "make test-full    all matrices, Debian's unmodified kernel and the experiments; hours"
+	@echo "make test-full    all matrices, Debian's unmodified kernel and the experiments; half an hour"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make test-kubernetes   chart and webhook with a real API server, which the first time takes minutes to build"
 	@echo "make test-compose   the overlay for free5gc-compose, started by Docker Compose, which the first time is fetched for minutes"
