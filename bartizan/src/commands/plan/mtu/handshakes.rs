@@ -1,7 +1,8 @@
 //! Handshakes in packets and round trips.
 
 use bartizan_budget::mtu::{
-    Certificates, Exchange, Flight, IkeHandshake, Port, TlsHandshake, quic_rounds, segment, tcp_rounds,
+    Certificates, Exchange, Flight, IkeHandshake, Port, TlsHandshake, quic_datagrams, quic_room, quic_rounds, segment,
+    tcp_rounds,
 };
 use bartizan_budget::overhead::{IpVersion, Protection};
 use bartizan_budget::unit::Bytes;
@@ -80,7 +81,7 @@ pub(super) fn tls(args: &Args, mtu: Bytes) -> Result<Vec<TlsRow>, Failure> {
                     handshake.client_messages(),
                 ];
                 let datagrams = messages.map(|bytes| {
-                    let pieces = bytes.and_then(|bytes| bytes.pieces_of(datagram)).unwrap_or(1);
+                    let pieces = bytes.and_then(|bytes| quic_datagrams(bytes, datagram)).unwrap_or(1);
                     u32::try_from(pieces).unwrap_or(u32::MAX)
                 });
                 let quic = handshake
@@ -88,7 +89,7 @@ pub(super) fn tls(args: &Args, mtu: Bytes) -> Result<Vec<TlsRow>, Failure> {
                     .and_then(|server| quic_rounds(handshake.client_hello(), server, datagram));
                 let quic_client = handshake
                     .client_messages()
-                    .and_then(|bytes| tcp_rounds(bytes, datagram));
+                    .and_then(|bytes| tcp_rounds(bytes, quic_room(datagram)));
                 rows.push(TlsRow {
                     group: group.name,
                     signature: scheme.name,
