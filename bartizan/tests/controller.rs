@@ -37,7 +37,13 @@ fn started_after(faults: &[(&'static str, Fault)], before: impl FnOnce(&ApiServe
     before(&server);
     let url = format!("--server=https://{}", server.address());
     let controller = Program::new(env!("CARGO_BIN_EXE_bartizan"))
-        .arguments(["controller", "--ca=ca", "--namespace=core", "--lease-namespace=core"])
+        .arguments([
+            "controller",
+            "--ca=ca",
+            "--namespace=core",
+            "--lease=core-controller",
+            "--lease-namespace=core",
+        ])
         .arguments(["--listen=127.0.0.1:0"])
         .arguments([url.as_str(), "--ca-file=cluster/ca.crt.pem", "--token-file=token"])
         .environment("BARTIZAN_LOG", "debug")
@@ -194,6 +200,15 @@ fn a_watch_that_is_too_old_lists_again_whichever_way_it_is_said() {
             ("secrets?watch", Fault::TooOldEvent),
         ],
         &["the version is too old: listing again"],
+    );
+}
+
+/// Versions that were too old again and again had everything listed without a pause.
+#[test]
+fn a_watch_that_is_too_old_again_and_again_counts_as_one_that_fails() {
+    recovers_from(
+        &[("networks?watch", Fault::Status(410)); 3],
+        &["cannot follow objects kind=Network why=\"the version is too old: listing again\""],
     );
 }
 

@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Do not ask sidecars what they carry: Networks have no condition `Protected`
     #[arg(long)]
     no_state: bool,
+    /// Lease by which one of several controllers acts; those of other namespaces have another one
+    #[arg(long, value_name = "NAME", default_value = "bartizan-controller")]
+    lease: String,
     /// Namespace of the Lease. Default: this pod's
     #[arg(long, value_name = "NAMESPACE")]
     lease_namespace: Option<String>,
@@ -125,6 +128,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
             state: !args.no_state,
             ..Settings::default()
         },
+        lease: args.lease,
         lease_namespace: args.lease_namespace,
         once: args.once,
     };

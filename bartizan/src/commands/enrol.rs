@@ -121,8 +121,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
     let (mut requester, request) = Requester::begin(credential, key, args.name.as_str(), now).map_err(enrolment)?;
     let answer = post(&args.server, &request)?;
-    let Next::Store { enrolled, confirmation } = requester.receive(&answer, SystemTime::now()).map_err(enrolment)?
-    else {
+    let received = requester.receive(&answer, SystemTime::now());
+    // It may be that of an attempt before, for the same key, which is certified no more.
+    if args.renew && received.as_ref().is_err_and(bartizan_enrol::Error::is_revocation) {
+        let _ = holder.give_up_pending();
+    }
+    let Next::Store { enrolled, confirmation } = received.map_err(enrolment)? else {
         return Err(Failure::new("the authority acknowledges what it was not asked for"));
     };
     for root in &enrolled.unproven {
@@ -289,7 +293,7 @@ fn enrolment(error: bartizan_enrol::Error) -> Failure {
         Error::Refused {
             failure: Some(Refused::SignerNotTrusted | Refused::CertificateRevoked),
             ..
-        } => Failure::new(message).hint("enrol again, by a new invitation, in an empty --out"),
+        } => Failure::new(message).hint("run it again where an attempt before was revoked; else enrol anew, by an invitation, in an empty --out"),
         _ => Failure::new(message),
     }
 }

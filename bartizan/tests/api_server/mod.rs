@@ -47,7 +47,7 @@ pub(crate) struct ApiServer {
 const NETWORK: &str = "/apis/bartizan.internal/v1alpha1/namespaces/core/networks/core";
 const SECRETS: &str = "/api/v1/namespaces/core/secrets/";
 const REQUESTS: &str = "/apis/cert-manager.io/v1/namespaces/core/certificaterequests/";
-const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/core/leases/bartizan-controller";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/core/leases/core-controller";
 
 impl ApiServer {
     /// With a Network of two nodes.

@@ -67,6 +67,31 @@ fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     place.openssl_works(verify);
 }
 
+/// The certificate of an attempt before was revoked, as its receiver was not known to have it: each
+/// later attempt asked for the same key, and was refused.
+#[test]
+fn a_key_whose_certificate_was_revoked_before_it_arrived_is_given_up() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let serving = Serving::start(&place, &format!("--listen {}", free_port()));
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+    fs::write(place.path("amf.secret"), secret).unwrap();
+    let key = "--key-algorithm ed25519";
+    enrols(
+        &place,
+        &format!("{server} {key} --reference {reference} --secret-file amf.secret"),
+    );
+    let shown: Value = serde_json::from_str(&place.ca_works("show --dir ca amf --json")).unwrap();
+    fs::copy(place.path("amf/amf.key.pem"), place.path("waiting")).unwrap();
+    enrols(&place, &format!("{server} --renew"));
+    place.ca_works(&format!("revoke --dir ca {}", shown["serial"].as_str().unwrap()));
+    fs::rename(place.path("waiting"), place.path("amf/.amf.key.pem.pending.partial")).unwrap();
+    let said = enrol(&place, &format!("{server} --renew"));
+    assert!(said.code == 2 && said.err.contains("run it again"), "{said:?}");
+    enrols(&place, &format!("{server} --renew"));
+}
+
 #[test]
 fn a_function_is_renewed_early_where_the_authority_has_another_root_and_once() {
     for options in ["--intermediate", ""] {

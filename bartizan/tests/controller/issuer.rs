@@ -35,6 +35,7 @@ impl Stage {
                 "controller",
                 "--issuer=ClusterIssuer/core",
                 "--namespace=core",
+                "--lease=core-controller",
                 "--lease-namespace=core",
             ])
             .arguments([
@@ -296,6 +297,7 @@ fn options_that_cannot_work_are_refused() {
                 "--server=https://127.0.0.1:1",
                 "--ca-file=cluster-ca/root.crt.pem",
                 "--token-file=token",
+                "--lease=core-controller",
                 "--lease-namespace=core",
             ])
             .args(options)

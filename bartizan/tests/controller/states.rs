@@ -43,7 +43,13 @@ fn http(body: &str) -> String {
 
 fn start(place: &Place, server: &ApiServer, more: &[&str]) -> Process {
     Program::new(env!("CARGO_BIN_EXE_bartizan"))
-        .arguments(["controller", "--ca=ca", "--namespace=core", "--lease-namespace=core"])
+        .arguments([
+            "controller",
+            "--ca=ca",
+            "--namespace=core",
+            "--lease=core-controller",
+            "--lease-namespace=core",
+        ])
         .arguments([
             &format!("--server=https://{}", server.address()),
             "--ca-file=cluster/ca.crt.pem",

@@ -19,7 +19,7 @@ use crate::published::{Lists, Publisher};
 /// Name of the responder's certificates in the records.
 const NAME: &str = "responder";
 /// Their validity. The key is in the memory of the process alone; a new process has a new one.
-const DAYS: u32 = 30;
+const LIFETIME: Duration = Duration::from_secs(30 * 86_400);
 /// From this long before its end on, the certificate is replaced.
 const AHEAD: Duration = Duration::from_secs(10 * 86_400);
 
@@ -221,14 +221,15 @@ impl Service {
             tracing::warn!(%serial, "nobody confirmed this certificate");
         }
         let certificate = state.responder.identity().certificate();
-        // One of a clock that was ahead has not begun: requesters refuse it.
-        let lasts = certificate.not_before() <= now && certificate.not_after() > now + AHEAD;
+        let (begins, ends) = (certificate.not_before(), certificate.not_after());
         let renewed = self.open(now).and_then(|mut authority| {
             state.lists.renew(&mut authority, now);
             if let Err(error) = state.reconcile(&mut authority, now) {
                 tracing::error!(%error, "the audit log lacks lines");
             }
             let now_own = own(&authority);
+            // One of a clock that was ahead has not begun: requesters refuse it.
+            let lasts = begins <= now && ends >= now + authority.at_most(AHEAD, now);
             if lasts && now_own == state.own {
                 return Ok(None);
             }
@@ -267,7 +268,7 @@ fn identity(
 ) -> Result<(Identity, Arc<ServerConfig>), Error> {
     let mut leaf = Leaf::new(NAME)?
         .profile(Profile::Responder)
-        .lifetime(Lifetime::Days(DAYS));
+        .lifetime(Lifetime::For(authority.at_most(LIFETIME, now)));
     leaf.names.extend_from_slice(dns);
     let issued = authority.issue(&leaf, now)?;
     let chain = [std::slice::from_ref(&issued.certificate), &issued.between].concat();
@@ -345,6 +346,29 @@ mod tests {
         assert!(begins(&service) > now);
         service.round(now);
         assert!(begins(&service) <= now);
+    }
+
+    /// `ca serve` did not start within thirty days of its issuer's end.
+    #[test]
+    fn a_responders_certificate_ends_with_its_issuer_at_the_latest_and_is_made_once() {
+        let now = SystemTime::now();
+        let (_place, service, ..) = stage(now);
+        let late = now + Duration::from_secs(3645 * 86_400);
+        let mut authority = service.open(late).unwrap();
+        let (made, _) = identity(&mut authority, &service.dns, late).unwrap();
+        assert_eq!(made.certificate().not_after(), authority.root().not_after());
+        drop(authority);
+        service.state.lock().unwrap().responder.replace_identity(made);
+        let count = || {
+            bartizan_pki::Register::open(&service.dir)
+                .unwrap()
+                .entries()
+                .unwrap()
+                .len()
+        };
+        let before = count();
+        service.round(late);
+        assert_eq!(count(), before);
     }
 
     /// Records that could not be opened left no line.

@@ -40,6 +40,18 @@ fn refusal(failure: Option<&Failure>, text: &[String]) -> String {
 }
 
 impl Error {
+    /// Returns true if the other end refused since a certificate was revoked.
+    #[must_use]
+    pub fn is_revocation(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused {
+                failure: Some(Failure::CertificateRevoked),
+                ..
+            }
+        )
+    }
+
     pub(crate) fn malformed(place: &'static str, reason: impl Into<String>) -> Self {
         Self::Malformed {
             place,

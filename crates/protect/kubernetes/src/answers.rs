@@ -84,6 +84,8 @@ impl Turns {
             Ok(made) => made,
             Err(unusable) => {
                 let failure = match unusable {
+                    // It is taken in a later turn.
+                    Unusable::NotYet => return left.waiting += 1,
                     Unusable::Other => None,
                     Unusable::Refused(why) => Some((Cause::Failed, why)),
                 };

@@ -58,6 +58,8 @@ impl Waiting {
 pub(crate) enum Unusable {
     /// It is not for this order: nothing follows.
     Other,
+    /// It begins in a moment: the issuer's clock is a little ahead.
+    NotYet,
     /// It is refused.
     Refused(String),
 }
@@ -265,6 +267,10 @@ impl ExternalIssuer {
         let Some(leaf) = chain.first() else {
             return Err(refuse("there is no certificate in it".to_owned()));
         };
+        let (now, begins) = (circumstances.now, leaf.not_before());
+        if now < begins && begins <= now + circumstances.settings.clock_tolerance {
+            return Err(Unusable::NotYet);
+        }
         // A root at the end is of no use to peers, which have it.
         let is_root = |one: &Certificate| one.is_authority() && one.subject() == one.issuer();
         let sent: String = chain
@@ -284,7 +290,7 @@ impl ExternalIssuer {
             },
             is_authority: leaf.is_authority(),
             is_for_both_ends: leaf.is_for_both_ends(),
-            flaw: flaw(&sent, key.as_bytes(), &roots, circumstances.now),
+            flaw: flaw(&sent, key.as_bytes(), &roots, now),
         };
         if let Some(fault) = received.fault(&asked.names, namespace, &order.node, circumstances) {
             return Err(refuse(fault));
@@ -339,4 +345,84 @@ fn flaw(chain: &str, key: &[u8], roots: &str, now: SystemTime) -> Option<String>
     let flaws = credentials.flaws(&[], now);
     let fatal = flaws.into_iter().find(|flaw| flaw.weight != Weight::Warning)?;
     Some(format!("{} {}", fatal.place, fatal.cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_controller::{Settings, Why};
+    use bartizan_pki::{Authority as Issuer, InitOptions, Lifetime, Profile, Signing};
+
+    use super::*;
+
+    /// An issuer whose clock was ten seconds ahead was asked again and again.
+    #[test]
+    fn a_certificate_that_begins_in_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let mut issuer = Issuer::init(&dir.path().join("ca"), InitOptions::new(Algorithm::EcdsaP256), now).unwrap();
+        let names = vec![AlternativeName::dns("amf.5gc").unwrap()];
+        let key = PrivateKey::generate(Algorithm::EcdsaP256).unwrap();
+        let request = SigningRequest::write(&key, &names).unwrap();
+        let signing = Signing {
+            name: "amf".parse().unwrap(),
+            names: names.clone(),
+            accept_names: false,
+            functions: Vec::new(),
+            profile: Profile::NetworkFunction,
+            lifetime: Lifetime::Between {
+                not_before: now + Duration::from_secs(10),
+                not_after: now + Duration::from_secs(86_400),
+            },
+            long_life: false,
+        };
+        let issued = issuer
+            .sign(&SigningRequest::read(request.as_bytes()).unwrap(), &signing, now)
+            .unwrap();
+        let reference = "Issuer/core".parse().unwrap();
+        let mut asking =
+            ExternalIssuer::new(reference, None, Algorithm::EcdsaP256, Duration::from_secs(86_400)).unwrap();
+        let waiting = Waiting {
+            key,
+            request: "bartizan-amf".to_owned(),
+            uid: "one".to_owned(),
+            names,
+            since: now,
+        };
+        let encoded = |text: &str| BASE64.encode(text.as_bytes());
+        let asked = waiting.asked(Answer::Issued {
+            certificate: encoded(&issued.chain_pem()),
+            root: Some(encoded(&issued.root_pem())),
+        });
+        asking.waiting.insert(("core".to_owned(), "amf".to_owned()), waiting);
+        let order = Order {
+            node: "amf".to_owned(),
+            secret: "bartizan-amf".to_owned(),
+            dns: vec!["amf.5gc".to_owned()],
+            ip: Vec::new(),
+            uri: Vec::new(),
+            why: Why::Missing,
+            replaces: None,
+            owner: None,
+        };
+        let settings = Settings::default();
+        let authority = Authority::Elsewhere {
+            root: None,
+            signs: scheme(Algorithm::EcdsaP256),
+        };
+        let made = |now| {
+            let circumstances = Circumstances {
+                now,
+                skew: 0,
+                authority: &authority,
+                settings: &settings,
+            };
+            asking.made("core", &order, &asked, &circumstances)
+        };
+        assert!(matches!(made(now), Err(Unusable::NotYet)));
+        assert!(made(now + Duration::from_secs(11)).is_ok());
+        assert!(matches!(
+            made(now - Duration::from_secs(300)),
+            Err(Unusable::Refused(_))
+        ));
+    }
 }

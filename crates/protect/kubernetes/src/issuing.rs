@@ -160,7 +160,7 @@ impl Issuing {
             functions: Vec::new(),
             profile: Profile::NetworkFunction,
             algorithm: None,
-            lifetime: Lifetime::For(self.lifetime),
+            lifetime: Lifetime::For(authority.at_most(self.lifetime, now)),
             long_life: false,
         };
         authority
@@ -223,6 +223,19 @@ mod tests {
         Issuing::open(dir, Secrets::default(), DAY, began()).unwrap()
     }
 
+    fn order(node: &str) -> Order {
+        Order {
+            node: node.to_owned(),
+            secret: format!("bartizan-{node}"),
+            dns: vec![format!("{node}.5gc")],
+            ip: Vec::new(),
+            uri: Vec::new(),
+            why: bartizan_controller::Why::Missing,
+            replaces: None,
+            owner: None,
+        }
+    }
+
     fn unrenewed(state: State) -> Vec<String> {
         let State::Ready { unrenewed, .. } = state else {
             panic!("{state:?}");
@@ -260,16 +273,6 @@ mod tests {
     fn certificates_of_a_node_within_a_day_are_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let mut issuing = issuing(&dir);
-        let order = |node: &str| Order {
-            node: node.to_owned(),
-            secret: format!("bartizan-{node}"),
-            dns: vec![format!("{node}.5gc")],
-            ip: Vec::new(),
-            uri: Vec::new(),
-            why: bartizan_controller::Why::Missing,
-            replaces: None,
-            owner: None,
-        };
         let mut made = |node: &str, now| issuing.issue(&[("core".to_owned(), order(node))], now).remove(0);
         let most = usize::try_from(ISSUED_A_DAY).unwrap() + 4;
         let issued = (0..most + 10).filter(|_| made("amf", began()).is_ok()).count();
@@ -277,6 +280,16 @@ mod tests {
         let why = made("amf", began()).err().unwrap();
         assert!(why.contains("core.amf had 52 certificates within a day"), "{why}");
         assert!(made("nrf", began()).is_ok() && made("amf", began() + DAY).is_ok());
+    }
+
+    /// Nothing was issued from one lifetime before the issuer's end on.
+    #[test]
+    fn certificates_end_with_their_issuer_at_the_latest() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut issuing = issuing(&dir);
+        let late = began() + DAY * 1825 - DAY / 2;
+        let made = issuing.issue(&[("core".to_owned(), order("amf"))], late).remove(0);
+        assert_eq!(made.map(|made| made.not_after), Ok(began() + DAY * 1825));
     }
 
     /// A list of a wrong clock stayed after its correction, and was refused for as long.

@@ -17,13 +17,12 @@ use crate::api::{Api, Call, Problem};
 use crate::numbers::Numbers;
 use crate::reflector::chance;
 
-/// Name of the Lease.
-pub(crate) const NAME: &str = "bartizan-controller";
-
 pub(crate) struct LeaderElection {
     api: Arc<Api>,
     numbers: Arc<Numbers>,
     namespace: String,
+    /// Name of the Lease.
+    name: String,
     election: Election,
     began: Instant,
     acquired: SystemTime,
@@ -55,7 +54,7 @@ impl LeaderElection {
     pub(crate) fn new(
         api: Arc<Api>,
         numbers: Arc<Numbers>,
-        namespace: String,
+        (namespace, name): (String, String),
         me: &str,
     ) -> (Self, watch::Receiver<Option<Instant>>) {
         let (until, receiver) = watch::channel(None);
@@ -63,6 +62,7 @@ impl LeaderElection {
             api,
             numbers,
             namespace,
+            name,
             election: Election::new(me, bartizan_controller::Timing::default()),
             began: Instant::now(),
             acquired: SystemTime::now(),
@@ -125,7 +125,7 @@ impl LeaderElection {
     }
 
     async fn attempt(&mut self) -> Result<(), Problem> {
-        let read = match self.api.call(&Call::get(self.path(&format!("/{NAME}")))).await {
+        let read = match self.api.call(&Call::get(self.path(&format!("/{}", self.name)))).await {
             Ok(text) => Some(lease(&text)?),
             Err(problem) if problem.code() == Some(404) => None,
             Err(problem) => return Err(problem),
@@ -157,7 +157,7 @@ impl LeaderElection {
     }
 
     async fn release(&mut self) -> Result<(), Problem> {
-        let text = self.api.call(&Call::get(self.path(&format!("/{NAME}")))).await?;
+        let text = self.api.call(&Call::get(self.path(&format!("/{}", self.name)))).await?;
         let read = lease(&text)?;
         if read.holder != self.election.me {
             return Ok(());
@@ -172,12 +172,12 @@ impl LeaderElection {
     }
 
     async fn send(&self, over: Option<String>, spec: &serde_json::Value) -> Result<Lease, Problem> {
-        let mut metadata = json!({ "name": NAME, "namespace": self.namespace });
+        let mut metadata = json!({ "name": self.name, "namespace": self.namespace });
         let (method, path) = match over {
             None => (Method::POST, self.path("")),
             Some(version) => {
                 metadata["resourceVersion"] = json!(version);
-                (Method::PUT, self.path(&format!("/{NAME}")))
+                (Method::PUT, self.path(&format!("/{}", self.name)))
             }
         };
         let body =

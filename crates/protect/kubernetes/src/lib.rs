@@ -71,6 +71,8 @@ pub struct Options {
     pub namespaces: Vec<String>,
     /// Names in a namespace, and when certificates are renewed.
     pub settings: Settings,
+    /// Name of the Lease, by which one of several controllers of the same namespaces acts.
+    pub lease: String,
     /// Namespace of the Lease; none: this pod's.
     pub lease_namespace: Option<String>,
     /// One round of writes, instead of an endless loop.
@@ -204,7 +206,7 @@ async fn serve(
             tokio::spawn(watch.run());
         }
     }
-    let lease = options
+    let namespace = options
         .lease_namespace
         .clone()
         .or_else(Api::own_namespace)
@@ -212,7 +214,12 @@ async fn serve(
             Failure::usage("this is no pod of a cluster, so it has no namespace for the Lease")
                 .hint("--lease-namespace NAMESPACE")
         })?;
-    let (leading, until) = LeaderElection::new(Arc::clone(&api), Arc::clone(&numbers), lease, &identity());
+    let (leading, until) = LeaderElection::new(
+        Arc::clone(&api),
+        Arc::clone(&numbers),
+        (namespace, options.lease),
+        &identity(),
+    );
     let (end, ended) = watch::channel(false);
     let leading = tokio::spawn(leading.run(ended));
     let state = options.settings.state;

@@ -113,22 +113,22 @@ impl Watch {
                 }
                 Err(problem) => Ended::Broken(self.noted(&problem)),
             };
-            match ended {
+            let why = match ended {
                 Ended::Unheard => return,
-                Ended::InTime => failed = 0,
-                Ended::TooOld => tracing::debug!(kind = ?self.kind, "the version is too old: listing again"),
-                Ended::Broken(why) => {
-                    failed = (failed + 1).min(10);
-                    if failed == 3 {
-                        tracing::warn!(kind = ?self.kind, why, "cannot follow objects");
-                    } else {
-                        tracing::debug!(kind = ?self.kind, why, "a watch broke");
-                    }
-                    // After several attempts nothing is believed of the version either.
-                    version = version.filter(|_| failed < 3);
-                    sleep(pause(failed)).await;
-                }
+                Ended::InTime => None,
+                Ended::TooOld => Some("the version is too old: listing again".to_owned()),
+                Ended::Broken(why) => Some(why),
+            };
+            failed = if why.is_some() { (failed + 1).min(10) } else { 0 };
+            match why {
+                Some(why) if failed == 3 => tracing::warn!(kind = ?self.kind, why, "cannot follow objects"),
+                Some(why) => tracing::debug!(kind = ?self.kind, why, "a watch broke"),
+                None => {}
             }
+            // After several attempts nothing is believed of the version either.
+            version = version.filter(|_| failed < 3);
+            // Also where none failed: a proxy may end each watch at once.
+            sleep(pause(failed)).await;
         }
     }
 
@@ -167,6 +167,7 @@ impl Watch {
                 Err(Problem::TooLong) if limit > 1 => {
                     limit = (limit / 4).max(1);
                     path = self.path(&format!("limit={limit}"));
+                    names.clear();
                     continue;
                 }
                 answer => answer?,

@@ -16,7 +16,7 @@ mod sign;
 mod succession;
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::profile::Issuance;
 use crate::records::{self, Entry, Own, Records, Role};
@@ -41,6 +41,8 @@ pub use succession::{Anyway, Successor};
 
 use key::AuthorityKey;
 use layout::Lock;
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// The key of an authority that was opened, held by who opens it again and again: in memory, or by
 /// the session of its token.
@@ -173,6 +175,13 @@ impl Authority {
             Some(text) => key::uri_in(&text).transpose(),
             None => Ok(None),
         }
+    }
+
+    /// A lifetime, or the time until the issuing certificate ends where that is less: nothing is
+    /// certified beyond it. In its last hour that is refused, since it would be renewed at once.
+    pub fn at_most(&self, lifetime: Duration, now: SystemTime) -> Duration {
+        let left = self.issuing().certificate.not_after().duration_since(now);
+        left.map_or(lifetime, |left| if left < HOUR { lifetime } else { lifetime.min(left) })
     }
 
     /// Every certificate ever made, oldest first.

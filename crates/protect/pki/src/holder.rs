@@ -159,12 +159,20 @@ impl<'a> Holder<'a> {
         Ok(key)
     }
 
+    /// Gives up the key that waits for its certificate: the next attempt makes another.
+    ///
+    /// # Errors
+    /// If its file cannot be removed.
+    pub fn give_up_pending(&self) -> Result<(), Error> {
+        files::remove(&self.pending_path())
+    }
+
     /// Writes what was received in place of what is there, and gives the hidden name of its key up.
     pub fn write(&self, issued: &Issued, overwrite: Overwrite, access: Access) -> Result<(), Error> {
         files::create_directory_for(self.dir, access)?;
         files::write(&self.given_path(), issued.given_pem().as_bytes(), Readers::Everybody)?;
         issued.write_as(self.dir, overwrite, access)?;
-        files::remove(&self.pending_path())
+        self.give_up_pending()
     }
 
     /// Refuses where files are in the way of a first certificate. A key that an attempt before has put there without its certificate is not:
@@ -391,5 +399,31 @@ mod tests {
         // Without the hidden chain there is nothing to finish.
         fs::write(holder.key_path(), first.key_pem().unwrap().as_bytes()).unwrap();
         assert!(matches!(holder.held(), Err(Error::KeyMismatch { .. })));
+    }
+
+    /// The new certificate was in use and the roots that came with it were not there: no later
+    /// attempt asked for them.
+    #[test]
+    fn a_certificate_whose_roots_cannot_be_written_does_not_take_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = |place: &str| {
+            let options = InitOptions::new(Algorithm::Ed25519);
+            Authority::init(&dir.path().join(place), options, now()).unwrap()
+        };
+        let (mut before, mut next) = (init("before"), init("next"));
+        let (place, name) = (dir.path().join("gnb"), "gnb".parse().unwrap());
+        let holder = Holder::new(&place, &name);
+        let first = received(&mut before, &name);
+        holder.write(&first, Overwrite::Refuse, Access::default()).unwrap();
+        let second = received(&mut next, &name).renewing(holder.held().unwrap().unwrap().given);
+        // A folder in the place of the hidden file fails as a full disk does.
+        let in_the_way = files::staging_path(&holder.root_path(), &second.serial.to_string());
+        fs::create_dir(&in_the_way).unwrap();
+        let written = holder.write(&second, Overwrite::Replace, Access::default());
+        assert!(matches!(written, Err(Error::File { .. })), "{written:?}");
+        assert_eq!(holder.held().unwrap().unwrap().chain[0].der(), first.certificate.der());
+        fs::remove_dir(&in_the_way).unwrap();
+        holder.write(&second, Overwrite::Replace, Access::default()).unwrap();
+        assert_eq!(holder.held().unwrap().unwrap().roots[0].der(), next.root().der());
     }
 }

@@ -3,8 +3,8 @@
 //! The order of steps, any of which may be the last one done:
 //!
 //! 1. the record, state `pending`, with the certificate in it, is committed;
-//! 2. key and chain are written under hidden names in the destination and synced;
-//! 3. key, chain and root take their names;
+//! 2. roots, key and chain are written under hidden names in the destination and synced;
+//! 3. roots, key and chain take their names;
 //! 4. the record becomes `issued`.
 //!
 //! The next opening of the authority finds a pending record if the crash came after 1. If the key
@@ -254,16 +254,16 @@ pub(super) fn write(dir: &Path, issued: &Issued, access: Access) -> Result<(), E
         Readers::Everybody,
         access,
     )?;
-    // The hidden names must be durable before the first of them is given up.
-    files::sync_directory(dir)?;
-    if let Some(key) = key {
-        key.commit()?;
-    }
-    chain.commit()?;
     let present = roots_in(dir)?;
     let roots = issued.roots_next_to(present.as_deref().unwrap_or_default());
-    if present.as_deref() != Some(roots.as_bytes()) {
-        Staged::write(&paths.root, &mark, roots.as_bytes(), Readers::Everybody, access)?.commit()?;
+    let roots = (present.as_deref() != Some(roots.as_bytes()))
+        .then(|| Staged::write(&paths.root, &mark, roots.as_bytes(), Readers::Everybody, access))
+        .transpose()?;
+    // The hidden names must be durable before the first of them is given up.
+    files::sync_directory(dir)?;
+    // Roots first: a certificate that is renewed is not renewed again for their sake.
+    for staged in roots.into_iter().chain(key).chain([chain]) {
+        staged.commit()?;
     }
     files::sync_directory(dir)
 }

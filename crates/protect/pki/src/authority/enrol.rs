@@ -266,7 +266,10 @@ impl Authority {
         if !open.stored.classical {
             self.require_quantum_safe(key)?;
         }
-        let granted = Granted::of(&open.stored)?;
+        let granted = Granted {
+            lifetime: Lifetime::For(self.at_most(DAY * open.stored.days, now)),
+            ..Granted::of(&open.stored)?
+        };
         let entry = self.certify(&granted.order(key), None, now)?;
         let transaction = self.records.begin()?;
         records::insert(&transaction, &entry)?;
@@ -317,13 +320,13 @@ impl Authority {
         if old.certificate.algorithm().is_quantum_safe() {
             self.require_quantum_safe(key)?;
         }
-        let lasted = old.certificate.not_after().duration_since(old.created.into());
+        let lasted = self.lasted(&old)?;
         let granted = Granted {
             name: old.name.clone(),
             names: all(old.certificate.names().iter().map(String::as_str))?,
             functions: all(old.certificate.functions().iter().map(String::as_str))?,
             profile: old.certificate.profile(),
-            lifetime: Lifetime::For(lasted.unwrap_or(DAY)),
+            lifetime: Lifetime::For(self.at_most(lasted, now)),
             long_life: true,
         };
         let order = Order {
@@ -337,6 +340,25 @@ impl Authority {
         transaction.commit()?;
         self.keep_list_fresh(now)?;
         Ok(self.issued(&entry, None))
+    }
+
+    /// The lifetime that a certificate was meant to have: where it ends with its issuer, those
+    /// before it may have had more.
+    fn lasted(&self, entry: &Entry) -> Result<Duration, Error> {
+        let (mut longest, mut at) = (Duration::ZERO, Some(entry.clone()));
+        while let Some(entry) = at {
+            let ends = entry.certificate.not_after();
+            let lasted = ends.duration_since(entry.created.into()).unwrap_or(DAY);
+            longest = longest.max(lasted);
+            let mut own = self.own.iter().map(|own| &own.entry);
+            let is_cut = own.any(|own| own.serial == entry.issuer && own.certificate.not_after() == ends);
+            let before = entry.replaces.filter(|_| is_cut);
+            at = before
+                .map(|before| self.records.by_serial(before))
+                .transpose()?
+                .flatten();
+        }
+        Ok(longest)
     }
 
     /// Certificates of enrolments and updates whose line in the audit log is not known to be written, oldest first.

@@ -415,3 +415,40 @@ fn certificates_without_a_line_in_the_audit_log_are_known() {
     opened.audited(&serials[..1]).unwrap();
     assert_eq!(opened.unaudited().unwrap().len(), 1);
 }
+
+/// Nothing was enrolled or updated from one lifetime before the issuer's end on.
+#[test]
+fn what_is_enrolled_and_updated_ends_with_its_issuer_at_the_latest_and_lasts_as_before_under_the_next_one() {
+    let mut options = quick().with_intermediate(Algorithm::Ed25519);
+    options.intermediate.as_mut().unwrap().lifetime = Lifetime::Days(40);
+    let (_dir, mut authority) = authority(options);
+    let invited = authority.invite(&invite("gnb"), now()).unwrap();
+    let first = authority.enrol(&invited, &key(Algorithm::Ed25519), now()).unwrap();
+    assert_eq!(first.certificate.not_after(), now() + DAY * 30);
+    let mut serial = first.serial;
+    for day in [20, 25] {
+        let next = authority
+            .update(serial, &key(Algorithm::Ed25519), now() + DAY * day)
+            .unwrap();
+        assert_eq!(next.certificate.not_after(), now() + DAY * 40);
+        serial = next.serial;
+    }
+    // An invitation that could be certified when it was made.
+    let invited = authority.invite(&invite("late"), now() + DAY * 10).unwrap();
+    let late = authority
+        .enrol(&invited, &key(Algorithm::Ed25519), now() + DAY * 11)
+        .unwrap();
+    assert_eq!(late.certificate.not_after(), now() + DAY * 40);
+    let last = now() + DAY * 40 - Duration::from_secs(1800);
+    let refused = authority.update(serial, &key(Algorithm::Ed25519), last);
+    assert!(matches!(refused, Err(Error::Lifetime(_))), "{refused:?}");
+    let next = Successor {
+        algorithm: None,
+        key: KeySource::Fresh,
+        out_of_token: false,
+        lifetime: Lifetime::Days(300),
+    };
+    authority.renew_intermediate(next, last).unwrap();
+    let renewed = authority.update(serial, &key(Algorithm::Ed25519), last).unwrap();
+    assert_eq!(renewed.certificate.not_after(), last + DAY * 30);
+}
