@@ -8,8 +8,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Breach, Deployment, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, NodeName, Profile,
-    day_of,
+    Breach, Deployment, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Profile, day_of,
 };
 use bartizan_registry::{Safety, signature};
 
