@@ -66,6 +66,17 @@ fn show(
     })
 }
 
+/// A line about what goes on, at the foot of the terminal; nothing where standard error is none.
+#[cfg(feature = "full")]
+fn spinner() -> indicatif::ProgressBar {
+    if !std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+        return indicatif::ProgressBar::hidden();
+    }
+    let bar = indicatif::ProgressBar::new_spinner();
+    bar.enable_steady_tick(std::time::Duration::from_millis(500));
+    bar
+}
+
 /// Binds an endpoint to the address of this option.
 #[cfg(feature = "full")]
 fn bind(option: &str, address: std::net::SocketAddr) -> Result<bartizan_server::Endpoint, crate::Failure> {

@@ -155,6 +155,18 @@ fn selectors_of_other_traffic_and_a_window_of_none_give_nothing_and_no_replay_pr
     assert_eq!(other, (serde_json::json!([false, false, false, false]), true));
     let replayed = gives("replay-window: 0, esn: false");
     assert_eq!(replayed, (serde_json::json!([true, true, true, false]), false));
+    // Bartizan's own engine always has one.
+    let own = "ipsec: { engine: bartizan, certificate: none.pem, key: none.key }";
+    for (engines, is_given) in [([own, ""], false), ([own, own], true)] {
+        let [amf, gnb] = engines;
+        let place = place(&format!(
+            "trust: {{ roots: ca.pem }}\nnodes:\n  amf: {{ function: AMF, address: 10.0.0.1, {amf} }}\n  \
+             gnb: {{ function: gNB, address: 10.0.0.2, {gnb} }}\ninterfaces:\n  \
+             - {{ kind: N2, between: [amf, gnb], with: ipsec, ipsec: {{ replay-window: 0, esn: false }} }}\n"
+        ));
+        let report = json(place.path(), &["--interfaces"]);
+        assert_eq!(report["links"][0]["gives"][3], is_given, "{engines:?}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use self::feature::{Feature, Inventory, Readiness};
 use self::processor::Instructions;
 use self::thing::{Examined, Presence, Thing};
 use self::tool::{Reach, Tool};
-use crate::commands::show;
+use crate::commands::{show, spinner};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -87,6 +87,8 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
     let things: Vec<Thing> = asked.iter().flat_map(|feature| feature.things()).collect();
     let wanted = |thing: Thing| asked.is_empty() || things.contains(&thing);
     let facts = Facts::gather();
+    let bar = spinner();
+    let tries = |what: String| bar.set_message(format!("tries {what}"));
     let mut inventory = Inventory::default();
     let mut keep = |examined: &Examined| inventory.add(examined.clone());
 
@@ -108,7 +110,11 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
     roots.iter().for_each(|root| keep(&root.examined));
     let mut tools = Vec::new();
     if wanted(Thing::CharonHybrid) {
-        let roots = present.iter().filter_map(|root| strongswan::in_root(root, &facts));
+        let roots = present.iter().filter_map(|root| {
+            tries(format!("strongSwan of {}", root.directory().display()));
+            strongswan::in_root(root, &facts)
+        });
+        tries("strongSwan".to_owned());
         for tool in strongswan::on_host(&facts).into_iter().chain(roots) {
             keep(&Examined::new(Thing::Charon, tool.program, tool.presence.clone()));
             tool.abilities.iter().for_each(&mut keep);
@@ -120,6 +126,7 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         if !abilities.chain([kind.thing]).any(wanted) {
             continue;
         }
+        tries(kind.program.to_owned());
         let tool = kind.on_host();
         keep(&Examined::new(kind.thing, kind.program, tool.presence.clone()));
         tool.abilities.iter().for_each(&mut keep);
@@ -138,6 +145,7 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         }
         features.push(feature.readiness(&inventory));
     }
+    bar.finish_and_clear();
     Ok(Report {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),

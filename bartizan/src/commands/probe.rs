@@ -1,6 +1,6 @@
 //! `bartizan probe`.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use bartizan_inspect::{Detail, Finding, Report, Severity};
 use bartizan_keys::Keyring;
 use bartizan_posture::{Ledgers, Verdict};
 use bartizan_probe::{Answer, Error, Protocol, Session, Tape};
-use indicatif::ProgressBar;
 
 use super::inspect::width;
 use crate::output::{is_coloured, said};
@@ -152,13 +151,9 @@ fn has_proof(report: &Report) -> bool {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (addresses, name) = args.server()?;
     let protocol = args.protocol();
-    let bar = match io::stderr().is_terminal() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::hidden(),
-    };
+    let bar = crate::commands::spinner();
     let mut progress = |number: u32, question: &str| {
         bar.set_message(format!("connection {number}: {question}"));
-        bar.tick();
     };
     // The next address is asked where one cannot be reached: `localhost` has two.
     let mut outcome = None;

@@ -244,6 +244,9 @@ fn what_each_engine_cannot_do_is_found_and_ml_dsa_is_where_both_ends_have_it() {
     }
     let both = ["bartizan"; 2];
     assert_eq!(with_engines(both, "cnsa2", one_way), Vec::<String>::new());
+    // Bartizan's own engine always has a replay window.
+    let replayed = "replay-window: 0, esn: false";
+    assert_eq!(with_engines(both, "hybrid", replayed), Vec::<String>::new());
     // The first packet may set a link up, and a port may be at either end.
     assert_eq!(with_engines(both, "cnsa2", "start: trap"), Vec::<String>::new());
     let copied = format!("{one_way}, copy-dscp: both");

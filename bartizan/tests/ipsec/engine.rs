@@ -273,6 +273,19 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
                 (rekeys.count() == 2).then_some(())
             });
             is_authenticated(&stage, "cu", "ML_DSA_65");
+            // By another program, at one end and at both.
+            for flushed in [&["ric"][..], &["cu", "ric"]] {
+                let spi = || stage.json("status", "cu", &[]).1["links"][0]["children"][0]["sas"][0]["spi_out"].clone();
+                let before = spi();
+                for node in flushed {
+                    stage.ip(node, &["xfrm", "state", "flush"]);
+                }
+                eventually("the SAs are replaced", || {
+                    (spi() != before && spi().is_string()).then_some(())
+                });
+                is_up_once(&stage);
+                carries(&stage, ends, application, many);
+            }
         }
         assert_eq!(stage.json("down", "cu", &[]).0, 0);
         for process in both {

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::Program;
 use bartizan_ledger::Event;
 use time::OffsetDateTime;
 use time::format_description::FormatItem;
@@ -213,8 +212,6 @@ fn a_request_under_way_to_a_producer_that_is_no_longer_admitted_ends_with_drain(
     until("the reason", || reasons(&running.amf).contains("policy"));
 }
 
-/// The moment as faketime reads it, in UTC.
-const MOMENT: &[FormatItem<'_>] = format_description!("@[year]-[month]-[day] [hour]:[minute]:[second]");
 const DAY: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
 
 #[test]
@@ -245,24 +242,7 @@ fn what_an_exception_let_in_is_closed_when_its_last_day_is_over() {
 
 /// From this moment on, which is before the exception ends; false where it ended before both connections were open.
 fn one_of_two_is_closed(stage: &Stage, pair: &Pair, file: &Path, amf: &Papers, evening: OffsetDateTime) -> bool {
-    let mut process = Program::new("faketime")
-        .package("faketime")
-        .environment("TZ", "UTC")
-        // Timers go on by the machine's own clock.
-        .environment("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-        .arguments(["-f", &evening.format(MOMENT).expect("a moment")])
-        .argument(env!("CARGO_BIN_EXE_bartizan"))
-        .argument("sidecar")
-        .argument(file)
-        .arguments(["--node", "nrf", "--no-confine"])
-        .start()
-        .expect("it starts");
-    process.wait_for_line("ready", PATIENCE).expect("it is ready");
-    let theirs = Node {
-        process,
-        ledger: stage.path("pair.nrf.ledger"),
-        admin: pair.ports.nrf_admin,
-    };
+    let theirs = stage.start_at(evening, file, "nrf", pair.ports.nrf_admin);
     let client = |groups: &str| {
         let client = openssl(pair.ports.inbound, groups, Some(amf)).argument("-ign_eof");
         client.start().expect("it starts")

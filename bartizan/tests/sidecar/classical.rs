@@ -13,8 +13,6 @@ use time::macros::{format_description, time};
 use crate::stage::{By, Node, PATIENCE, Pair, Papers, Stage, curl, finish, openssl, until};
 
 const DAY: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
-/// As faketime reads it, in UTC.
-const MOMENT: &[FormatItem<'_>] = format_description!("@[year]-[month]-[day] [hour]:[minute]:[second]");
 
 /// Two authorities and a pair in which both nodes have a certificate of each.
 pub(crate) struct Network {
@@ -80,31 +78,12 @@ impl Network {
 
     /// The sidecar of `node` with its clock at noon of this day.
     pub(crate) fn start(&self, node: &str, day: OffsetDateTime) -> Node {
-        let noon = day.replace_time(time!(12:00:00)).format(MOMENT).expect("a moment");
-        let mut process = Program::new("faketime")
-            .package("faketime")
-            .environment("TZ", "UTC")
-            // Timers go on by the machine's own clock.
-            .environment("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-            .arguments(["-f", &noon])
-            .argument(env!("CARGO_BIN_EXE_bartizan"))
-            .argument("sidecar")
-            .argument(&self.file)
-            .arguments(["--node", node, "--no-confine"])
-            .start()
-            .expect("it starts");
-        if let Err(error) = process.wait_for_line("ready", PATIENCE) {
-            panic!("{error}\n{}", process.stderr());
-        }
         let admin = match node {
             "amf" => self.pair.ports.amf_admin,
             _ => self.pair.ports.nrf_admin,
         };
-        Node {
-            process,
-            ledger: self.safe.path(&format!("pair.{node}.ledger")),
-            admin,
-        }
+        let noon = day.replace_time(time!(12:00:00));
+        self.safe.start_at(noon, &self.file, node, admin)
     }
 
     /// Answer to curl with the classical certificate of amf, or the exit code of curl.

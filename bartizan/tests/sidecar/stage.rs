@@ -13,11 +13,17 @@ use bartizan_testing::Listening as _;
 use bartizan_testing::lab_root;
 use bartizan_testing::loopback_addresses;
 use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::FormatItem;
+use time::macros::format_description;
 
 pub(crate) use bartizan_testing::until;
 
 /// Long enough for a machine that builds something else during the tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// As faketime reads it, in UTC.
+const MOMENT: &[FormatItem<'_>] = format_description!("@[year]-[month]-[day] [hour]:[minute]:[second]");
 
 /// A folder with an authority and what its nodes need.
 pub(crate) struct Stage {
@@ -282,10 +288,30 @@ interfaces:
     /// The same with these arguments.
     pub(crate) fn start_with(&self, deployment: &Path, node: &str, admin: SocketAddr, arguments: &[&str]) -> Node {
         let name = deployment.file_stem().expect("a name").to_string_lossy().into_owned();
-        let program = sidecar(deployment, node).arguments(arguments);
-        let mut process = program.start().expect("the sidecar starts");
-        if let Err(error) = process.wait_for_line("ready", PATIENCE) {
-            panic!("{error}\n{}", process.stderr());
+        Node {
+            process: ready(sidecar(deployment, node).arguments(arguments)),
+            ledger: self.ledger(&name, node),
+            admin,
+        }
+    }
+
+    /// The same with its clock at this moment.
+    pub(crate) fn start_at(&self, moment: OffsetDateTime, deployment: &Path, node: &str, admin: SocketAddr) -> Node {
+        let name = deployment.file_stem().expect("a name").to_string_lossy().into_owned();
+        let program = Program::new("faketime")
+            .package("faketime")
+            .environment("TZ", "UTC")
+            // Timers go on by the machine's own clock.
+            .environment("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .arguments(["-f", &moment.format(MOMENT).expect("a moment")])
+            .argument(env!("CARGO_BIN_EXE_bartizan"))
+            .argument("sidecar")
+            .argument(deployment)
+            .arguments(["--node", node, "--no-confine"]);
+        let process = ready(program);
+        // Both are open, and stay behind where faketime is killed.
+        for file in ["faketime_shm", "sem.faketime_sem"] {
+            std::fs::remove_file(format!("/dev/shm/{file}_{}", process.id())).expect("a file of faketime");
         }
         Node {
             process,
@@ -325,6 +351,15 @@ interfaces:
 }
 
 /// `bartizan sidecar FILE --node NODE`.
+/// A sidecar that says that it is ready.
+fn ready(sidecar: Program) -> Process {
+    let mut process = sidecar.start().expect("the sidecar starts");
+    if let Err(error) = process.wait_for_line("ready", PATIENCE) {
+        panic!("{error}\n{}", process.stderr());
+    }
+    process
+}
+
 pub(crate) fn sidecar(deployment: &Path, node: &str) -> Program {
     Program::new(env!("CARGO_BIN_EXE_bartizan"))
         .argument("sidecar")

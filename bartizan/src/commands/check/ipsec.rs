@@ -8,8 +8,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Breach, Deployment, IkeAuthentication, IkeEngine, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, NodeName,
-    Profile, day_of,
+    Breach, Deployment, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Profile, day_of,
 };
 use bartizan_registry::{Safety, signature};
 
@@ -30,11 +29,7 @@ pub(super) enum Engines {
 
 impl Engines {
     pub(super) fn of(deployment: &Deployment, interface: &Interface) -> Self {
-        let is_ours = |name: &NodeName| {
-            let node = deployment.node(name.as_str()).and_then(|node| node.ipsec.as_ref());
-            node.is_some_and(|node| node.engine == IkeEngine::Bartizan)
-        };
-        match interface.between.iter().all(is_ours) {
+        match deployment.has_own_engines(interface) {
             true => Self::Bartizan,
             false => Self::WithStrongswan,
         }

@@ -1,8 +1,5 @@
 //! Progress on a terminal.
 
-use std::io::{self, IsTerminal};
-use std::time::Duration;
-
 use bartizan_follow::metrics::SourceNumbers;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 
@@ -11,12 +8,7 @@ pub(super) struct Progress(ProgressBar);
 
 impl Progress {
     pub(super) fn new() -> Self {
-        if !io::stderr().is_terminal() {
-            return Self(ProgressBar::hidden());
-        }
-        let bar = ProgressBar::new_spinner();
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Self(bar)
+        Self(crate::commands::spinner())
     }
 
     /// Writes elsewhere, with the line out of the way.

@@ -8,7 +8,7 @@ use crate::belonging::{Joined, belong};
 use crate::error::{Error, Fault};
 use crate::identity::{Identity, one_passes_for_another};
 use crate::interface::{Carrier, Interface, InterfaceKind, Protection, patience};
-use crate::ipsec::{IpsecLink, IpsecNode, conflict};
+use crate::ipsec::{IkeEngine, IpsecLink, IpsecNode, conflict};
 use crate::macsec::MacsecLink;
 use crate::node::{Node, NodeName, not_of_a_host};
 use crate::place::{Place, Places};
@@ -68,6 +68,15 @@ impl Deployment {
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
+    }
+
+    /// Returns true if both ends of an IPsec link have Bartizan's own IKE engine.
+    #[must_use]
+    pub fn has_own_engines(&self, interface: &Interface) -> bool {
+        interface.between.iter().all(|name| {
+            let node = self.node(name.as_str()).and_then(|node| node.ipsec.as_ref());
+            node.is_some_and(|node| node.engine == IkeEngine::Bartizan)
+        })
     }
 
     /// Its interfaces, in the order of the file.

@@ -115,5 +115,7 @@ bartizan_registry::made! {
         pub(crate) ending: bool = false,
         /// Since when this end replaces it for what it has carried.
         pub(crate) full: Option<Instant> = None,
+        /// An SA of it is gone from the kernel; time of the latest attempt to replace it.
+        pub(crate) lost: Option<Instant> = None,
     }
 }

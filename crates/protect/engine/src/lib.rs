@@ -121,6 +121,8 @@ bartizan_registry::made! {
         retired: Vec<(String, Installed<Box<dyn Associations>>)> = Vec::new(),
         /// CHILD_SAs may be installed with a port that their peer has left.
         follows: bool = false,
+        /// Place in `children` from which SAs are looked for in the kernel next.
+        looked: usize = 0,
         waiting: Vec<Waiting> = Vec::new(),
         log: Log,
         /// The last numbers that were given to an IKE_SA and a CHILD_SA.

@@ -1,6 +1,7 @@
 //! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
 
 mod children;
+mod deleted;
 mod moved;
 mod reauthentication;
 mod unauthenticated;

@@ -17,6 +17,9 @@ const KEEPALIVE: Duration = Duration::from_secs(20);
 const ATTEMPTS: Duration = Duration::from_secs(5);
 /// Time that a CHILD_SA at its limit gets to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
+/// CHILD_SAs that are looked for in the kernel at once: all of them each second on most nodes, 4096
+/// in a minute.
+const LOOKED_FOR: usize = 64;
 /// Replacements for another port in an interval: ports are not authenticated, so a sender on the path
 /// can have each packet come from another. The second leads back, where one packet was sent from
 /// elsewhere.
@@ -27,6 +30,7 @@ impl Daemon {
     pub(crate) fn keep_up(&mut self, now: Instant) {
         self.end_receiving(now);
         self.keep_limits(now);
+        self.replace_lost(now);
         self.follow_ports(now);
         self.begin_overdue(now);
         self.keep_alive(now);
@@ -182,6 +186,34 @@ impl Daemon {
                 true => sa.delete_child(now, inbound),
                 false => sa.rekey_child(now, inbound),
             });
+        }
+    }
+
+    /// Replaces CHILD_SAs that are gone from the kernel: another program can delete its SAs, and a
+    /// network card that does the work can go away with them.
+    pub(crate) fn replace_lost(&mut self, now: Instant) {
+        let count = self.children.len();
+        let mut lost = Vec::new();
+        for step in 0..count.min(LOOKED_FOR) {
+            let child = &mut self.children[(self.looked + step) % count];
+            let attempted = child.lost.map(|at| now.saturating_duration_since(at));
+            if child.superseded || child.ending || attempted.is_some_and(|since| since < REPLACED) {
+                continue;
+            }
+            let link = (child.connection.clone(), child.of.name.clone());
+            if self.installed.get(&link).is_some_and(|link| link.lacks(child.inbound)) {
+                child.lost = Some(now);
+                lost.push((child.number, child.inbound));
+            }
+        }
+        self.looked = (self.looked + LOOKED_FOR) % count.max(1);
+        for (number, inbound) in lost {
+            let Some(id) = self.holder(inbound) else { continue };
+            self.say(
+                id,
+                &format!("SAs of CHILD_SA {{{number}}} are gone from the kernel: another program has deleted them, and it is replaced"),
+            );
+            self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
         }
     }
 

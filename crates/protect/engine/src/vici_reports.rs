@@ -53,10 +53,15 @@ pub(crate) fn child(child: &ChildSa, name: &str, counted: [Option<Counted>; 2], 
         Mode::Transport => "TRANSPORT",
     };
     let yes_no = |is: bool| if is { "yes" } else { "no" };
+    let state = match (child.superseded, child.lost) {
+        (true, _) => "REKEYED",
+        (false, Some(_)) => "DELETED",
+        (false, None) => "INSTALLED",
+    };
     let mut section = Section::new()
         .with("name", name)
         .with("uniqueid", child.number.to_string())
-        .with("state", if child.superseded { "REKEYED" } else { "INSTALLED" })
+        .with("state", state)
         .with("mode", mode)
         .with("protocol", "ESP")
         .with("encap", yes_no(child.in_udp))

@@ -23,7 +23,8 @@ pub use sweep::Sweeps;
 const OUT_MARK: usize = 64 * 1024;
 /// Content of the PING by which we learn that the peer has seen our first GOAWAY.
 const DRAINING: [u8; 8] = *b"bartizan";
-/// Errors of streams, each answered with a reset, after which the connection ends: an honest peer makes none.
+/// Errors of streams, each answered with a reset, after which the connection ends: an honest peer
+/// makes few. Each [`Connection::sweep`] takes one back.
 const FAULTS_AT_MOST: u32 = 1024;
 /// Frames that carry nothing of a message, after which the connection ends. Bytes that we send the
 /// peer allow for more, since it answers them with windows, and so does time

@@ -501,7 +501,8 @@ impl Ports {
                 // Associations have a thread of their own, which the first worker gives them to.
                 let spread = (inbound.path != Path::Sctp).then(spread);
                 let kind = (inbound.interface, inbound.path);
-                let (listener, arriving) = InboundListener::new(listener, name, of_peers(&shared.limits), kind, spread);
+                let (listener, arriving) =
+                    InboundListener::new(listener, name, of_peers(&shared.limits, inbound.path), kind, spread);
                 inbound_listeners.push(listener);
                 for (of_worker, arriving) in listeners.iter_mut().zip(arriving) {
                     of_worker.inbound.push((inbound.clone(), arriving));
@@ -513,7 +514,7 @@ impl Ports {
             quic_listeners.extend(udp.map(|socket| QuicListener {
                 socket,
                 name: format!("inbound QUIC {}", inbound.listen),
-                bounds: of_peers(&shared.limits),
+                bounds: of_peers(&shared.limits, Path::Sctp),
                 interface: inbound.interface,
                 forward: inbound.forward,
             }));

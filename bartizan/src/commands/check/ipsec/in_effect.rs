@@ -144,7 +144,8 @@ impl IpsecInEffect {
         fields.push(("breach", breach.into()));
         fields.push(("rekey", self.rekey()));
         let window = match self.replay_window {
-            0 => "off".into(),
+            // The engine of Bartizan has one of 32 packets then.
+            0 => "off with strongSwan".into(),
             packets => format!("{packets} packets"),
         };
         let numbers = if self.extended_sequence_numbers {

@@ -66,7 +66,7 @@ bartizan_registry::made! {
         /// Requirement on this interface.
         pub requirement: &'static Requirement = asked,
         /// Confidentiality, integrity, authentication, replay protection, as far as the file gives them.
-        pub gives: [bool; 4] = gives(interface),
+        pub gives: [bool; 4] = gives(deployment, interface),
         /// Against who records now and has a quantum computer later.
         pub recording: Given = recording,
         /// Against who forges with one.
@@ -118,15 +118,15 @@ pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Cond
 }
 
 /// Confidentiality, integrity, authentication, replay protection: all or nothing, but for MACsec
-/// without encryption and IPsec without a replay window.
-fn gives(interface: &Interface) -> [bool; 4] {
+/// without encryption and IPsec without a replay window, which Bartizan's own engine always has.
+fn gives(deployment: &Deployment, interface: &Interface) -> [bool; 4] {
     let link = interface.ipsec.as_deref();
     let protected = interface.protection != Protection::Nothing && leaves_out(interface).is_none();
     [
         protected && !is_integrity_alone(interface),
         protected,
         protected,
-        protected && link.is_none_or(|link| link.replay_window != 0),
+        protected && link.is_none_or(|link| link.replay_window != 0 || deployment.has_own_engines(interface)),
     ]
 }
 

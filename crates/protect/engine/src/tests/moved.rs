@@ -1,9 +1,12 @@
 //! A peer behind a translator that gives its packets another port.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use bartizan_ike::{Event, HalfOpen, Port, Report};
+use bartizan_ike::{Child, Event, HalfOpen, Port, Report};
+use bartizan_ipsec::xfrm::{Direction, Error};
 use bartizan_wire::ike::{ExchangeType, Header};
 
 use super::*;
@@ -13,17 +16,36 @@ use crate::association::ChildSa;
 const OF_IKE: u16 = 40_000;
 
 /// The daemon, the engine of a hidden peer, and what the translator makes of port 4500 now.
-struct Hidden {
-    daemon: Daemon,
+pub(super) struct Hidden {
+    pub(super) daemon: Daemon,
     peer: Endpoint,
     port: u16,
     /// Rekeys that the daemon has asked for.
-    asked: usize,
+    pub(super) asked: usize,
+    /// No SA is left in the kernel.
+    pub(super) flushed: Rc<Cell<bool>>,
+}
+
+/// Takes every SA.
+struct Kernel(Rc<Cell<bool>>);
+
+impl Associations for Kernel {
+    fn install(&self, _: &Child, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn remove(&self, _: u32, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn is_gone(&self, _: u32, _: Direction) -> bool {
+        self.0.get()
+    }
 }
 
 impl Hidden {
-    /// Delivers until neither sends anything. CHILD_SAs are known to the daemon and not to a kernel.
-    fn talk(&mut self, now: Instant) {
+    /// Delivers until neither sends anything. CHILD_SAs are known to the daemon and to no real kernel.
+    pub(super) fn talk(&mut self, now: Instant) {
         let own = self.daemon.connections[0].ends;
         let with = |mut ends: Ends, local, remote| {
             ends.local.set_port(local);
@@ -61,6 +83,10 @@ impl Hidden {
                 };
                 let of = Arc::clone(&self.daemon.connections[0].children[child.place]);
                 let port = self.daemon.nat_port(*id).unwrap();
+                let key = ("cu--ric".to_owned(), of.name.clone());
+                let link = self.daemon.installed.entry(key);
+                let kernel = || Installed::new(Box::new(Kernel(Rc::clone(&self.flushed))) as Box<dyn Associations>);
+                link.or_insert_with(kernel).made(child).unwrap();
                 let made = ChildSa::new(1, ("cu--ric", of), (child, port), now);
                 self.daemon.add_child(made, child.replaces);
             }
@@ -72,7 +98,7 @@ const HIDDEN: [u8; 4] = [10, 9, 9, 9];
 
 impl Hidden {
     /// A peer behind a translator, its IKE_SA, and the time at which that was set up.
-    fn established() -> (Self, SaId, Instant) {
+    pub(super) fn established() -> (Self, SaId, Instant) {
         let rendered = rendered();
         let daemon = rendered.daemon();
         let (peer, now) = (rendered.peer(), clock::now());
@@ -87,6 +113,7 @@ impl Hidden {
             peer: engine,
             port: 40_001,
             asked: 0,
+            flushed: Rc::default(),
         };
         hidden.talk(now);
         (hidden, theirs, now)

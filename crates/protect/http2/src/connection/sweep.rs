@@ -24,13 +24,14 @@ impl<T> Connection<T> {
     /// Returns true if something here changes with time.
     #[must_use]
     pub fn needs_sweeps(&self) -> bool {
-        self.idle_frames < IDLE_FRAMES_AT_MOST || self.streams.waiting > 0
+        self.idle_frames < IDLE_FRAMES_AT_MOST || self.faults > 0 || self.streams.waiting > 0
     }
 
     /// To be called at regular intervals. Gives the streams whose readers have not taken what waits
     /// for them in so many sweeps: they are the caller's to reset.
     pub fn sweep(&mut self, enough: Sweeps) -> Vec<u32> {
         self.idle_frames = (self.idle_frames + IDLE_FRAMES_PER_SWEEP).min(IDLE_FRAMES_AT_MOST);
+        self.faults = self.faults.saturating_sub(1);
         let (mut stalled, mut unwanted) = (Vec::new(), Vec::new());
         for (id, stream) in self.streams.all() {
             if let Some(refusal) = &mut stream.refusal {

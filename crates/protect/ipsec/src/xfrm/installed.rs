@@ -29,6 +29,12 @@ pub trait Associations {
     ///
     /// Why it cannot be.
     fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error>;
+
+    /// Returns true if an SA that was installed is gone: another program can delete one of the
+    /// kernel's.
+    fn is_gone(&self, _spi: u32, _direction: Direction) -> bool {
+        false
+    }
 }
 
 impl Associations for Path {
@@ -39,6 +45,11 @@ impl Associations for Path {
     fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
         Path::remove(self, spi, direction)
     }
+
+    fn is_gone(&self, spi: u32, direction: Direction) -> bool {
+        // A kernel that does not answer says nothing of it.
+        matches!(self.counted(spi, direction), Ok(None))
+    }
 }
 
 impl<A: Associations + ?Sized> Associations for Box<A> {
@@ -48,6 +59,10 @@ impl<A: Associations + ?Sized> Associations for Box<A> {
 
     fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
         (**self).remove(spi, direction)
+    }
+
+    fn is_gone(&self, spi: u32, direction: Direction) -> bool {
+        (**self).is_gone(spi, direction)
     }
 }
 
@@ -95,6 +110,15 @@ impl<A: Associations> Installed<A> {
     /// Number of SAs whose deletion has failed. [`keep_up`](Self::keep_up) repeats it.
     pub fn left(&self) -> usize {
         self.left.len()
+    }
+
+    /// Returns true if an installed SA of this CHILD_SA is gone.
+    pub fn lacks(&self, inbound: u32) -> bool {
+        let entry = self.children.iter().find(|entry| entry.inbound == inbound);
+        entry.is_some_and(|entry| {
+            self.path.is_gone(inbound, Direction::In)
+                || entry.sends.is_some() && self.path.is_gone(entry.outbound, Direction::Out)
+        })
     }
 
     /// A CHILD_SA was made. That its traffic must be protected is said by [`Path::require`], before it is negotiated.
@@ -290,6 +314,10 @@ mod tests {
             self.0.borrow_mut().retain(|known| *known != (spi, direction));
             Ok(())
         }
+
+        fn is_gone(&self, spi: u32, direction: Direction) -> bool {
+            !self.0.borrow().contains(&(spi, direction))
+        }
     }
 
     fn child(inbound: u32, replaces: Option<u32>, requester: Requester) -> Child {
@@ -397,6 +425,21 @@ mod tests {
         *refuses.borrow_mut() = false;
         link.keep_up(Some(now)).expect("installed");
         assert_eq!(*there.borrow(), [(2, In), (102, Out)]);
+    }
+
+    #[test]
+    fn a_child_sa_lacks_what_was_installed_and_not_what_still_waits() {
+        use Direction::{In, Out};
+        for gone in [(1, In), (101, Out), (2, In)] {
+            let there = There::default();
+            let mut link = Installed::new(Kernel(Rc::clone(&there)));
+            link.made(&child(1, None, Requester::ThisEnd)).expect("installed");
+            link.made(&child(2, Some(1), Requester::Peer)).expect("installed");
+            let lacking = |link: &Installed<Kernel>| [1, 2, 3].map(|inbound| link.lacks(inbound));
+            assert_eq!(lacking(&link), [false; 3]);
+            there.borrow_mut().retain(|known| *known != gone);
+            assert_eq!(lacking(&link), [gone.0 != 2, gone.0 == 2, false], "{gone:?}");
+        }
     }
 
     #[test]

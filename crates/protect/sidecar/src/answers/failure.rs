@@ -1,8 +1,12 @@
 //! Why a request or a connection could not be served.
 
 use std::io;
+use std::net::SocketAddr;
 
 use bartizan_tls::{Reason, Refused};
+use nix::errno::Errno;
+
+const OPEN_FILES: &str = "raise the limit of open files (ulimit -n, LimitNOFILE=)";
 
 bartizan_registry::made! {
     /// Why a request or a connection could not be served: for the network function, the log and the metrics alike.
@@ -91,12 +95,67 @@ impl Failure {
 
     /// A connection that `node` cannot take, mostly for want of file descriptors.
     pub(crate) fn untaken(node: &str, what: &str, error: &io::Error) -> Self {
-        let hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)";
-        Self::new(node, Why::TooMany("accept"), format!("{what}: {error}"), hint)
+        Self::new(node, Why::TooMany("accept"), format!("{what}: {error}"), OPEN_FILES)
+    }
+
+    /// A dial of `peer` that has failed: by a fault of this host, or for this reason with this hint.
+    pub(crate) fn undialled(
+        peer: &str,
+        (address, error): (SocketAddr, &io::Error),
+        why: Why,
+        hint: impl Into<String>,
+    ) -> Self {
+        let detail = format!("{address}: {error}");
+        match lack(error) {
+            Some(lack) => Self::new(peer, Why::Peer(Reason::Ours), detail, lack),
+            None => Self::new(peer, why, detail, hint),
+        }
     }
 
     /// A handshake with `peer` that was refused.
     pub(crate) fn refused(peer: &str, refused: &Refused) -> Self {
         Self::new(peer, Why::Peer(refused.reason), &refused.detail, &refused.hint)
+    }
+}
+
+/// Hint where this host lacks something for one more socket.
+fn lack(error: &io::Error) -> Option<&'static str> {
+    match Errno::from_raw(error.raw_os_error()?) {
+        Errno::EMFILE => Some(OPEN_FILES),
+        Errno::ENFILE => Some("raise the limit of open files of this host (sysctl fs.file-max)"),
+        Errno::ENOBUFS | Errno::ENOMEM => Some("give this host, or the sidecar's control group, more memory"),
+        Errno::EADDRNOTAVAIL => Some("give this host more local ports (sysctl net.ipv4.ip_local_port_range)"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The peer was said to be unreachable.
+    #[test]
+    fn what_this_host_lacks_for_a_dial_is_no_fault_of_the_peer() {
+        let address = SocketAddr::from(([192, 0, 2, 1], 443));
+        for (error, is_ours) in [
+            (Errno::EMFILE, true),
+            (Errno::ENFILE, true),
+            (Errno::ENOBUFS, true),
+            (Errno::ENOMEM, true),
+            (Errno::EADDRNOTAVAIL, true),
+            (Errno::ECONNREFUSED, false),
+            (Errno::EHOSTUNREACH, false),
+        ] {
+            for why in [Why::Peer(Reason::Unreachable), Why::FunctionUnreachable] {
+                let failure = Failure::undialled("nrf", (address, &error.into()), why, "is it running?");
+                let expected = if is_ours { Why::Peer(Reason::Ours) } else { why };
+                assert_eq!(
+                    (failure.why, failure.hint == "is it running?"),
+                    (expected, !is_ours),
+                    "{error}"
+                );
+                assert!(failure.detail.starts_with("192.0.2.1:443: "), "{}", failure.detail);
+            }
+        }
     }
 }

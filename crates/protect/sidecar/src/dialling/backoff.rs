@@ -21,13 +21,41 @@ impl Default for Backoff {
 
 impl Backoff {
     pub(crate) async fn wait(&mut self) {
+        sleep(self.pause()).await;
+    }
+
+    fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);
-        sleep(pause).await;
+        pause
+    }
+
+    /// A connection has ended after this time. One that outlasted every pause was no failed attempt.
+    pub(crate) fn lasted(&mut self, time: Duration) {
+        if time >= LONGEST {
+            self.reset();
+        }
     }
 
     /// An attempt went well: the next pause is a short one again.
     pub(crate) fn reset(&mut self) {
         self.next = FIRST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection that the peer ended for idleness, once an hour, was missed for ten seconds.
+    #[test]
+    fn pauses_double_until_a_connection_has_lasted() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<u128> = (0..8).map(|_| backoff.pause().as_millis()).collect();
+        assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+        for (lasted, next) in [(Duration::ZERO, LONGEST), (LONGEST, FIRST)] {
+            backoff.lasted(lasted);
+            assert_eq!(backoff.pause(), next);
+        }
     }
 }

@@ -115,11 +115,8 @@ async fn ask(endpoint: &Endpoint, upstream: &Upstream, limits: Limits) -> Result
     };
     let stream = dialled.map_err(|error| {
         let hint = "is the peer's sidecar running? Where a redirect is installed, ask as the sidecar's own user";
-        failed(
-            bartizan_tls::Reason::Unreachable,
-            format!("{}: {error}", upstream.address),
-            hint,
-        )
+        let unreachable = Why::Peer(bartizan_tls::Reason::Unreachable);
+        Failure::undialled(peer, (upstream.address, &error), unreachable, hint)
     })?;
     let watch = connecting.watch.clone();
     let refused = |refused: Box<_>| Failure::refused(peer, &refused);

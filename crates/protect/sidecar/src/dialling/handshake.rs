@@ -52,26 +52,26 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
                 error.hint().unwrap_or("see the log of this sidecar"),
             )
         })?;
+    let unreachable = Why::Peer(Reason::Unreachable);
+    let hint = || {
+        let (end, address) = (upstream.end(), upstream.address);
+        format!("is {end} running, and can {address} be reached from here?")
+    };
     let began = Instant::now();
     let dialled = match timeout(shared.limits.connect, TcpStream::connect(upstream.address)).await {
-        Ok(dialled) => dialled.map_err(|error| (Reason::Unreachable, format!("{}: {error}", upstream.address))),
+        Ok(dialled) => {
+            dialled.map_err(|error| Failure::undialled(peer, (upstream.address, &error), unreachable, hint()))
+        }
         Err(_) => {
             shared.metrics.limit_reached("connect");
             let waited = shared.limits.connect;
-            Err((
-                Reason::Unreachable,
-                format!("{}: no answer to TCP within {waited:?}", upstream.address),
-            ))
+            let detail = format!("{}: no answer to TCP within {waited:?}", upstream.address);
+            Err(failed(unreachable, detail, &hint()))
         }
     };
-    let stream = dialled.map_err(|(reason, detail)| {
-        shared.metrics.handshake_failed(Side::Outbound, peer, reason.as_str());
-        let hint = format!(
-            "is {} running, and can {} be reached from here?",
-            upstream.end(),
-            upstream.address
-        );
-        failed(Why::Peer(reason), detail, &hint)
+    let stream = dialled.inspect_err(|failure| {
+        let reason = failure.why.as_str();
+        shared.metrics.handshake_failed(Side::Outbound, peer, reason);
     })?;
     let connect = began.elapsed();
     if path == Path::Http2 {
@@ -80,11 +80,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
     let prepared = socket::prepare(&stream).and_then(|()| stream.local_addr());
     let local_address = prepared.map_err(|error| {
         let hint = format!("the connection went away at once; see the log of {}", upstream.end());
-        failed(
-            Why::Peer(Reason::Unreachable),
-            format!("{}: {error}", upstream.address),
-            &hint,
-        )
+        failed(unreachable, format!("{}: {error}", upstream.address), &hint)
     })?;
     let leg = Leg {
         direction: Direction::Outbound,

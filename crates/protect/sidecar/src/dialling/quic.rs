@@ -273,22 +273,24 @@ pub(crate) async fn connect(
         let hint = error.hint().unwrap_or("see the log of this sidecar");
         failed(Why::Peer(Reason::Ours), error.to_string(), hint)
     })?;
-    let unreachable = |detail: String| {
-        let reason = Reason::Unreachable;
-        shared.metrics.handshake_failed(Side::Outbound, peer, reason.as_str());
-        let hint = format!(
-            "is the sidecar of {peer} running, has it `carrier: quic`, and does UDP reach {} from here?",
-            upstream.address
-        );
-        failed(Why::Peer(reason), detail, &hint)
+    let counted = |failure: Failure| {
+        let reason = failure.why.as_str();
+        shared.metrics.handshake_failed(Side::Outbound, peer, reason);
+        failure
     };
+    let reason = Why::Peer(Reason::Unreachable);
+    let hint = || {
+        let address = upstream.address;
+        format!("is the sidecar of {peer} running, has it `carrier: quic`, and does UDP reach {address} from here?")
+    };
+    let unreachable = |detail: String| counted(failed(reason, detail, &hint()));
     let carriers = shared.carriers.quic();
     let ready = carriers.and_then(|carriers| {
         let (endpoint, address) = dialler.endpoint(upstream.address, shared, &carriers)?;
         Ok((carriers, endpoint, address))
     });
     let (carriers, endpoint, local_address) =
-        ready.map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
+        ready.map_err(|error| counted(Failure::undialled(peer, (upstream.address, &error), reason, hint())))?;
     let began = Instant::now();
     let mut config = ClientConfig::new(config);
     config.transport_config(transport());

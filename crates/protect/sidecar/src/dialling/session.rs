@@ -59,7 +59,7 @@ pub(crate) struct Session {
     /// That of the endpoint that judged it.
     generation: u64,
     pub(crate) since: SystemTime,
-    began: Instant,
+    pub(crate) began: Instant,
     requests: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,

@@ -204,6 +204,7 @@ impl<C: Dialled> WarmPool<C> {
                     .failure_log
                     .log("a connection kept ready was closed", &failure);
             }
+            backoff.lasted(ended.session().began.elapsed());
             drop(ended);
             tokio::select! {
                 () = backoff.wait() => {}
@@ -216,15 +217,15 @@ impl<C: Dialled> WarmPool<C> {
     /// Time until the oldest is to be replaced: before the peer, whose bound is the same by
     /// default, ends it for idleness.
     fn until_stale(&self) -> Duration {
-        let oldest = self.lock().iter().map(|channel| channel.session().since).min();
-        let age = oldest.and_then(|since| since.elapsed().ok()).unwrap_or_default();
+        let oldest = self.lock().iter().map(|channel| channel.session().began).min();
+        let age = oldest.map(|began| began.elapsed()).unwrap_or_default();
         (self.shared.limits.idle / 2).saturating_sub(age)
     }
 
     /// Takes the oldest out.
     fn oldest(&self) -> Option<C> {
         let mut ready = self.lock();
-        let oldest = (0..ready.len()).min_by_key(|&index| ready[index].session().since)?;
+        let oldest = (0..ready.len()).min_by_key(|&index| ready[index].session().began)?;
         Some(ready.swap_remove(oldest))
     }
 

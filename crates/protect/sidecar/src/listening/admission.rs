@@ -309,18 +309,22 @@ pub(crate) fn admit(shared: &Shared, slot: &Slot, session: &Session) -> bool {
         // It was evicted in the same turn.
         Err(None) => false,
         Err(Some(bound)) => {
-            shared.metrics.limit_reached(bound.as_str());
-            let failure = Failure {
-                peer: session.peer.to_string(),
-                why: Why::TooMany(bound.as_str()),
-                detail: "it has as many connections to this listener as one peer may, from all its addresses together"
-                    .to_owned(),
-                hint: "`limits: { connections-per-address: ... }` sets the bound".to_owned(),
-            };
-            shared.failure_log.log("a connection closed", &failure);
+            let detail = "it has as many connections to this listener as one peer may, from all its addresses together";
+            refused(shared, session.peer.as_str(), bound, detail, "a connection closed");
             false
         }
     }
+}
+
+/// Counts and logs what an authenticated peer has too many of, with its consequence.
+pub(crate) fn refused(shared: &Shared, peer: &str, bound: Bound, detail: &str, consequence: &'static str) {
+    shared.metrics.limit_reached(bound.as_str());
+    let hint = match bound {
+        Bound::Connections => "`limits: { connections: ... }` sets the bound",
+        _ => "`limits: { connections-per-address: ... }` sets the bound",
+    };
+    let failure = Failure::new(peer, Why::TooMany(bound.as_str()), detail, hint);
+    shared.failure_log.log(consequence, &failure);
 }
 
 impl Eviction {

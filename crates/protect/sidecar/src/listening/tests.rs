@@ -27,7 +27,7 @@ fn a_listener_that_fails_turns_ready_to_503() {
             let running = stage.start("nrf").await;
             assert_eq!(running.ready(), Ok(()));
             let shared = shared(&running);
-            let bounds = of_peers(&shared.limits);
+            let bounds = of_peers(&shared.limits, Path::Http2);
             let quic = |socket| {
                 let listener = QuicListener {
                     socket,

@@ -24,14 +24,14 @@ pub(crate) use self::carrier::Carrier;
 use self::carry::{Carrying, Function, Redial};
 pub(crate) use self::continuing::{Takers, takes_over_inbound, takes_over_outbound};
 pub(crate) use self::function::{FunctionSocket, listen, listens};
-use self::seat::{Next, Seat, Seats};
+use self::seat::{Most, Next, Seat, Seats, Unseated};
 pub(crate) use self::streams::Streams as QuicStreams;
 use crate::answers::failure::Why;
 use crate::dialling::channel::Channel;
 use crate::dialling::quic::QuicChannel;
 use crate::dialling::warm::{Dialled, WarmPool};
 use crate::life::drain::{Guard, Phase};
-use crate::listening::admission::Slot;
+use crate::listening::admission::{Slot, refused};
 use crate::metrics::Side;
 use crate::runtime::until::until;
 use crate::shared::Shared;
@@ -298,17 +298,24 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     let account = Account::open(&shared, Direction::Inbound, interface, peer, forward);
     let seat = Arc::default();
     // Known to its peer for as long as it is carried.
+    let most = Most {
+        of_peer: shared.limits.connections_per_address,
+        all: shared.limits.connections,
+    };
     let known = association
         .token()
-        .map(|token| C::seats(&shared).add(peer, forward, token, &seat));
+        .map(|token| C::seats(&shared).add(peer, forward, token, &seat, most));
     if is_of_this_host(forward.ip()) {
         shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
         association.dismiss(&why, Instant::now());
     }
-    if matches!(known, Some(None)) {
-        association.dismiss("the peer has an association of this number", Instant::now());
+    if let Some(Err(why)) = &known {
+        association.dismiss(why.as_str(), Instant::now());
+        if let Unseated::TooMany(bound) = why {
+            refused(&shared, peer, *bound, why.as_str(), "an association is aborted");
+        }
     }
     let mut carrying = Carrying::new(account, association, seat, Function::At(forward), None);
     carrying.held = held;

@@ -133,12 +133,14 @@ pub(crate) fn serve_associations(
     }
 }
 
-/// Bounds of a listener for other sidecars' connections.
-pub(crate) const fn of_peers(limits: &Limits) -> Bounds {
+/// Bounds of a listener for other sidecars' connections. On the `sctp` path they bound associations
+/// ([`crate::paths::sctp`]): each has two connections while it moves to another.
+pub(crate) fn of_peers(limits: &Limits, path: Path) -> Bounds {
+    let times = if path == Path::Sctp { 2 } else { 1 };
     Bounds {
-        connections: limits.connections,
+        connections: limits.connections.saturating_mul(times),
         pending: HANDSHAKES_AT_MOST,
-        of_one_address: limits.connections_per_address,
+        of_one_address: limits.connections_per_address.saturating_mul(times),
         pending_of_one_address: limits.handshakes_per_address,
     }
 }

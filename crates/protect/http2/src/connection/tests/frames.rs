@@ -34,6 +34,32 @@ fn connection_with_too_many_frames_that_carry_nothing_is_closed_and_time_allows_
     }
 }
 
+/// A function with one malformed answer a minute lost its connection, and all on it, after 17 hours.
+#[test]
+fn errors_of_streams_end_a_connection_where_they_come_faster_than_time_allows_for() {
+    for (is_swept, end) in [(false, Some(1024)), (true, None)] {
+        let mut ends = Ends::new();
+        let ended = (0..3000).find(|_| {
+            let stream = ends.client.open(&request(), false, 1, 1).unwrap();
+            ends.talk(usize::MAX);
+            let mut none = Vec::new();
+            frame::put_number(&mut none, frame::WINDOW_UPDATE, stream, 0);
+            let is_over = ends.server.receive(&none, ALL, &mut Vec::new()).is_err();
+            if is_swept {
+                ends.server.sweep(Sweeps { stalled: 9, refused: 9 });
+            }
+            if !is_over {
+                ends.talk(usize::MAX);
+            }
+            is_over
+        });
+        assert_eq!(ended, end);
+        let mut sweeps = 0..1025;
+        assert!(sweeps.all(|_| !ends.server.needs_sweeps() || ends.server.sweep(Sweeps { stalled: 9, refused: 9 }).is_empty()));
+        assert!(!ends.server.needs_sweeps());
+    }
+}
+
 #[test]
 fn a_turn_takes_so_many_frames_and_says_that_there_are_more() {
     let mut ends = Ends::new();

@@ -21,7 +21,8 @@ use crate::shared::{Before, Shared};
 
 /// An association of the kernel comes with it.
 const ASSOCIATION: u8 = b'A';
-/// The predecessor reads no socket of UDP any more that it has passed.
+/// The predecessor reads no socket of UDP any more that it has passed. A descriptor comes with it,
+/// which sets it apart from octets of an association that were cut short.
 const RELEASED: u8 = b'R';
 /// Answers of the successor.
 const TAKEN: u8 = b'Y';
@@ -64,12 +65,16 @@ impl Successor {
         })
     }
 
-    /// Has the successor read the sockets of UDP. Where it takes no associations it waits for the
-    /// end of this process.
+    /// Has the successor read the sockets of UDP.
     pub(crate) async fn release(&self) {
-        // One that has ended reads none.
-        let _ = self.0.lock().await.stream.write_all(&[RELEASED]).await;
+        // A successor that has ended reads none.
+        let _ = release(&self.0.lock().await.stream).await;
     }
+}
+
+async fn release(stream: &UnixStream) -> io::Result<()> {
+    let (any, _) = std::io::pipe()?;
+    send(stream, RELEASED, Some(any.as_fd())).await
 }
 
 async fn give(stream: &mut UnixStream, association: OwnedFd, head: &[u8], state: &[u8]) -> io::Result<bool> {
@@ -123,7 +128,7 @@ pub(super) async fn take_over(mut stream: UnixStream, shared: Arc<Shared>) {
             Ok(None) => break,
             Err(error) => {
                 tracing::warn!(%error, hint = "see the log of the process before", "associations are not taken over");
-                ended(stream).await;
+                ended(stream, &shared).await;
                 break;
             }
         }
@@ -139,11 +144,15 @@ pub(super) async fn take_over(mut stream: UnixStream, shared: Arc<Shared>) {
     shared.before.send_replace(Before::Ended);
 }
 
-/// Waits for the end of the predecessor, and takes nothing more.
-async fn ended(mut stream: UnixStream) {
+/// Waits for the end of the predecessor, and takes nothing more but the sockets of UDP.
+async fn ended(mut stream: UnixStream, shared: &Shared) {
     // It learns that nothing is answered.
     let _ = stream.shutdown().await;
-    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    while let Ok((Some(byte), descriptor)) = receive(&stream).await {
+        if byte == RELEASED && descriptor.is_some() {
+            shared.before.send_replace(Before::Drains);
+        }
+    }
 }
 
 /// Takes or refuses one association; none at the end.
@@ -151,7 +160,7 @@ async fn next(stream: &mut UnixStream, shared: &Arc<Shared>) -> io::Result<Optio
     let association = loop {
         match receive(stream).await? {
             (Some(ASSOCIATION), Some(association)) => break sctp::Association::passed(association)?,
-            (Some(RELEASED), None) => {
+            (Some(RELEASED), Some(_)) => {
                 shared.before.send_replace(Before::Drains);
             }
             (None, _) => return Ok(None),
@@ -192,6 +201,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::tests::stage::{self, Stage, run};
 
     /// Outcome of giving two associations to a successor that answers with these octets, and its end
     /// of the stream.
@@ -232,5 +242,30 @@ mod tests {
             );
             assert_eq!(rest.contains(&GIVEN), outcome.contains(&true), "{answers}");
         }
+    }
+
+    /// The sockets of QUIC listeners then had no reader until the predecessor had ended.
+    #[test]
+    fn sockets_are_released_to_a_successor_that_takes_no_associations_any_more() {
+        let stage = Stage::new();
+        run(async {
+            let running = stage.start("nrf").await;
+            let shared = stage::shared(&running);
+            shared.before.send_replace(Before::Reads);
+            let mut before = shared.before.subscribe();
+            let (one, other) = UnixStream::pair().unwrap();
+            tokio::task::spawn_local(take_over(other, Arc::clone(shared)));
+            let successor = Successor::new(one);
+            // No association of SCTP. What follows has the byte of a release in it.
+            let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+            assert!(!successor.give(socket.into(), b"RRR", b"RRR").await);
+            assert_eq!(*before.borrow(), Before::Reads);
+            successor.release().await;
+            for expected in [Before::Drains, Before::Ended] {
+                let reached = before.wait_for(|before| *before == expected);
+                timeout(stage::PATIENCE, reached).await.unwrap().unwrap();
+                successor.0.lock().await.stream.shutdown().await.unwrap();
+            }
+        });
     }
 }

@@ -1,4 +1,7 @@
+use bartizan_deployment::{Limits, Path};
+
 use super::*;
+use crate::worker::listeners::of_peers;
 
 const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
@@ -126,6 +129,25 @@ fn one_peer_has_no_more_from_many_addresses_than_from_one() {
     assert_eq!(again.establish_as("amf"), Ok(()));
     drop((second, other, again));
     assert!(admission.lock().peers.is_empty() && admission.lock().count == 0);
+}
+
+/// A peer at its bound could move none of its associations to another connection.
+#[test]
+fn every_association_of_a_peer_at_its_bound_may_have_one_more_connection() {
+    let limits = Limits {
+        connections: 2,
+        connections_per_address: 2,
+        ..Limits::default()
+    };
+    for (path, most) in [(Path::Sctp, 4), (Path::Splice, 2), (Path::Http2, 2)] {
+        let admission = Admission::new(of_peers(&limits, path));
+        let mut held = Vec::new();
+        while let Ok((slot, ..)) = admission.take(ONE) {
+            assert_eq!(slot.establish_as("gnb"), Ok(()));
+            held.push(slot);
+        }
+        assert_eq!(held.len(), most, "{path:?}");
+    }
 }
 
 #[test]

@@ -100,8 +100,10 @@ impl Link {
         self.retired.get()
     }
 
-    pub(super) fn heard(&self) -> bool {
-        self.session.as_ref().is_none_or(|session| session.heard())
+    /// Age of a connection to a peer that has sent nothing on it.
+    pub(super) fn silent_for(&self) -> Option<Duration> {
+        let session = self.session.as_ref().filter(|session| !session.heard())?;
+        Some(session.began.elapsed())
     }
 
     /// Has it end when the requests on it have.

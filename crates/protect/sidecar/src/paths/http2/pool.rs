@@ -574,9 +574,11 @@ impl Pool {
                     () = guard.reached(Phase::Draining) => return,
                 }
                 // A connection that ended without a word would be dialled and refused for ever.
-                let silent = open.iter().any(|link| link.is_retired() && !link.heard());
+                let ended = open.iter().filter(|link| link.is_retired());
+                let silent = ended.filter_map(|link| link.silent_for()).min();
                 drop(open);
-                if silent {
+                if let Some(lasted) = silent {
+                    backoff.lasted(lasted);
                     tokio::select! {
                         () = backoff.wait() => {}
                         () = guard.reached(Phase::Draining) => return,

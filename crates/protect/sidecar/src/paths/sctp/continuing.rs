@@ -23,6 +23,7 @@ use super::account::{Account, Beginning};
 use super::carrier::Carrier;
 use super::carry::{Carrying, Function};
 use super::function::FunctionSocket;
+use super::seat::{Most, Unseated};
 use super::{Carries, GOODBYE, patience, redial};
 use crate::dialling::channel::Channel;
 use crate::dialling::quic::QuicChannel;
@@ -249,9 +250,15 @@ fn takes_over_to<C: Carries + 'static>(shared: &Shared, forward: SocketAddr, int
                 let seat = Arc::default();
                 let (peer, mut association) = (taken.peer, taken.association);
                 let seats = C::Carrier::seats(&shared);
-                let known = association.token().map(|token| seats.add(&peer, forward, token, &seat));
-                if !matches!(known, Some(Some(_))) {
-                    association.dismiss("the peer has an association of this number", Instant::now());
+                // The process before has admitted it.
+                let most = Most {
+                    of_peer: usize::MAX,
+                    all: usize::MAX,
+                };
+                let known = association.token();
+                let known = known.map(|token| seats.add(&peer, forward, token, &seat, most));
+                if !matches!(known, Some(Ok(_))) {
+                    association.dismiss(Unseated::Known.as_str(), Instant::now());
                 }
                 let function = Function::Open(taken.socket, forward);
                 let carrying = Carrying::new(account, association, seat, function, None);

@@ -10,7 +10,7 @@ use bartizan_gateway::{Resume, Token};
 use tokio::sync::mpsc;
 
 use crate::life::drain::Guard;
-use crate::listening::admission::Slot;
+use crate::listening::admission::{Bound, Slot};
 
 /// A connection over which an association can continue.
 pub(crate) struct Next<C> {
@@ -119,6 +119,31 @@ impl<C> std::fmt::Debug for Seats<C> {
     }
 }
 
+/// Largest numbers of associations behind a listener.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub(super) of_peer: usize,
+    pub(super) all: usize,
+}
+
+/// Why an association is not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unseated {
+    /// Its peer has one of this number.
+    Known,
+    TooMany(Bound),
+}
+
+impl Unseated {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Known => "the peer has an association of this number",
+            Self::TooMany(Bound::Connections) => "the listener has as many associations as it may",
+            Self::TooMany(_) => "the peer has as many associations with this listener as one peer may",
+        }
+    }
+}
+
 /// An association that its peer can find, until this is dropped.
 pub(super) struct Found<'a, C> {
     seats: &'a Seats<C>,
@@ -130,21 +155,36 @@ impl<C> Seats<C> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the peer find an association; none where it has one of this number.
+    /// Has the peer find an association.
+    ///
+    /// # Errors
+    /// Fails if the peer has one of this number, or the function behind the listener as many as it may.
     pub(super) fn add(
         &self,
         peer: &str,
         forward: SocketAddr,
         token: Token,
         seat: &Arc<Seat<C>>,
-    ) -> Option<Found<'_, C>> {
+        most: Most,
+    ) -> Result<Found<'_, C>, Unseated> {
         let name = (peer.to_owned(), forward, token);
         let mut known = self.lock();
         if known.contains_key(&name) {
-            return None;
+            return Err(Unseated::Known);
+        }
+        let (mut of_peer, mut all) = (0, 0);
+        for (other, ..) in known.keys().filter(|(_, at, _)| *at == forward) {
+            all += 1;
+            of_peer += usize::from(other == peer);
+        }
+        if of_peer >= most.of_peer {
+            return Err(Unseated::TooMany(Bound::ConnectionsOfOnePeer));
+        }
+        if all >= most.all {
+            return Err(Unseated::TooMany(Bound::Connections));
         }
         known.insert(name.clone(), Arc::downgrade(seat));
-        Some(Found { seats: self, name })
+        Ok(Found { seats: self, name })
     }
 
     /// The association of this number that this peer has opened to this function.
@@ -168,13 +208,25 @@ mod tests {
         let seats = Seats::<()>::default();
         let at = |port| SocketAddr::from(([127, 0, 0, 5], port));
         let (token, seat) = (Token([1; 16]), Arc::default());
-        let found = seats.add("gnb", at(38_412), token, &seat);
-        assert!(found.is_some() && seats.add("gnb", at(38_412), token, &seat).is_none());
+        let add = |peer, port, token| seats.add(peer, at(port), token, &seat, Most { of_peer: 2, all: 3 });
+        let found = add("gnb", 38_412, token);
+        assert_eq!(add("gnb", 38_412, token).err(), Some(Unseated::Known));
         assert!(seats.find("gnb", at(38_412), token).is_some());
         assert!(seats.find("gnb2", at(38_412), token).is_none());
         assert!(seats.find("gnb", at(36_421), token).is_none());
         assert!(seats.find("gnb", at(38_412), Token([2; 16])).is_none());
         drop(found);
         assert!(seats.find("gnb", at(38_412), token).is_none());
+
+        let number = |number| Token([number; 16]);
+        let mut held = Vec::new();
+        held.extend([1, 2].map(|token| add("gnb", 38_412, number(token)).ok()));
+        let many = |bound| Some(Unseated::TooMany(bound));
+        assert_eq!(add("gnb", 38_412, number(3)).err(), many(Bound::ConnectionsOfOnePeer));
+        held.push(add("gnb", 36_421, number(3)).ok());
+        held.push(add("gnb2", 38_412, number(3)).ok());
+        assert_eq!(add("gnb2", 38_412, number(4)).err(), many(Bound::Connections));
+        held.clear();
+        assert!(add("gnb2", 38_412, number(4)).is_ok());
     }
 }
