@@ -4,4 +4,5 @@ mod evidence;
 mod overlapping;
 mod reads;
 mod rule;
+mod strangers;
 mod validity;
