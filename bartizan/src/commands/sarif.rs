@@ -44,7 +44,7 @@ bartizan_registry::named! {
 }
 
 /// The document of one run. Faults of the file of accepted findings are results by a rule of their
-/// own. With something `unread` the run is one that did not succeed: no result says nothing then.
+/// own. With something `unread` the run has not succeeded.
 pub(super) fn document(
     mut rules: Vec<Rule>,
     found: Vec<Found<'_>>,
@@ -71,7 +71,7 @@ pub(super) fn document(
             tags: Vec::new(),
         });
     }
-    // Of all files together: two of them may have the same finding.
+    // Numbers over all files: two of them may have the same finding.
     let mut alike: HashMap<_, u64> = HashMap::new();
     let rules = &rules;
     let results = found.iter().map(|found| {

@@ -101,6 +101,7 @@ impl GrowingLedgers {
                         self.damaged += file.take(&self.buffer[..length], ledgers, self.damaged);
                     }
                     Ok(Grown::Replaced) => {
+                        arrived = true;
                         self.damaged += file.cut(ledgers, self.damaged);
                         file.look_for_rotated();
                         missed(ledgers, std::mem::take(&mut file.missed));

@@ -105,7 +105,7 @@ impl Run<'_> {
 
     /// Reads ledgers on, lets go what is old, and tells what has changed. The last one waits for nothing that may come yet.
     pub(super) fn tick(&mut self, last: bool) -> Result<(), Failure> {
-        // Nothing is read later than the last time.
+        // The last time reads all of it.
         while self.growing.read_on(&mut self.ledgers) && last {}
         let mut events = Vec::new();
         let begun = Instant::now();
