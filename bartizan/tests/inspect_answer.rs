@@ -378,6 +378,47 @@ fn frames_without_their_tags_are_a_finding_in_every_output_and_in_the_exit_code(
     }
 }
 
+/// Before, a capture that is cut looked in SARIF, OSCAL and a bill of materials like a whole one, and
+/// one that is none was in no document. Two captures with one finding had one fingerprint.
+#[test]
+fn documents_name_what_was_not_read_and_tell_two_captures_apart() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data");
+    let whole = std::fs::read(data.join(CAPTURES[0])).unwrap();
+    let (cut, none) = (path("cut.pcap"), path("none.pcap"));
+    std::fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    std::fs::write(&none, "no capture").unwrap();
+    let documents = ["cbom", "sarif", "oscal", "html"];
+    let options = documents.map(|kind| [format!("--{kind}"), path(kind)]);
+    let options: Vec<&str> = options.iter().flatten().map(String::as_str).collect();
+    let output = inspect(&[&["-q", CAPTURES[0], &cut, &none][..], &options].concat(), None);
+    assert_eq!(output.status.code(), Some(2));
+    let read = |kind: &str| std::fs::read_to_string(path(kind)).unwrap();
+    for kind in documents {
+        for name in ["cut.pcap: ", "none.pcap: "] {
+            assert!(read(kind).contains(name), "{kind}: {name}");
+        }
+    }
+    let cbom: Value = serde_json::from_str(&read("cbom")).unwrap();
+    assert_eq!(cbom["compositions"][0]["aggregate"], "incomplete");
+    let sarif: Value = serde_json::from_str(&read("sarif")).unwrap();
+    let run = &sarif["runs"][0];
+    assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+    let results = run["results"].as_array().unwrap();
+    let fingerprints = results
+        .iter()
+        .map(|result| result["partialFingerprints"]["bartizan/v1"].to_string());
+    assert_eq!(fingerprints.collect::<BTreeSet<_>>().len(), results.len());
+    // A page that cannot be written hides no other failure.
+    let output = inspect(&["-q", &none, "--html", &cut], None);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("none.pcap: ") && said.contains("is not replaced"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_capture_that_is_given_twice_counts_once() {
     let scratch = tempfile::tempdir().unwrap();

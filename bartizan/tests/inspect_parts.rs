@@ -241,7 +241,8 @@ fn evidence_is_written_whole_or_not_at_all() {
     let folder = folder(&["sidecar-hybrid.pcap"]);
     let folder = folder.path();
     fs::write(folder.join("text"), "no capture at all").unwrap();
-    fs::write(folder.join("old"), "kept").unwrap();
+    let kept = "bartizan-evidence/1\nkept";
+    fs::write(folder.join("old"), kept).unwrap();
     let files = || fs::read_dir(folder).unwrap().count();
     let before = files();
     for arguments in [
@@ -254,7 +255,19 @@ fn evidence_is_written_whole_or_not_at_all() {
         assert!(stderr(&output).contains("hint"));
     }
     assert_eq!(files(), before);
-    assert_eq!(fs::read(folder.join("old")).unwrap(), b"kept");
+    assert_eq!(fs::read_to_string(folder.join("old")).unwrap(), kept);
+    // Before, a capture whose name was given by mistake was gone.
+    let output = inspect(
+        folder,
+        &[
+            "--part",
+            "1/1",
+            "--evidence",
+            "sidecar-hybrid.pcap",
+            "sidecar-hybrid.pcap",
+        ],
+    );
+    assert!(stderr(&output).contains("is another kind of file and is not replaced"));
     // Standard output gets the same bytes.
     let output = inspect(folder, &["--part", "1/1", "sidecar-hybrid.pcap"]);
     let name = part(folder, "1/1", &["sidecar-hybrid.pcap"]);
@@ -273,7 +286,7 @@ fn a_device_a_pipe_and_a_link_stay_what_they_are() {
     let reading = std::thread::spawn(move || fs::read(pipe).unwrap());
     part_to(folder, "pipe");
     assert!(reading.join().unwrap() == evidence);
-    fs::write(folder.join("file"), "old").unwrap();
+    fs::write(folder.join("file"), "bartizan-evidence/1\nold").unwrap();
     for (target, link) in [("file", "link"), ("/dev/null", "device")] {
         std::os::unix::fs::symlink(target, folder.join(link)).unwrap();
         part_to(folder, link);

@@ -264,7 +264,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         for name in merge.names() {
             let give = |taking: &mut read::Taking<'_>| merge.give(taking);
             let report = read::judge(name, known, detail, args.memory, inventory.as_mut(), give)?;
-            failures.extend(damage::failure(&report).map(|failure| (report.name().to_owned(), failure)));
+            failures.extend(damage::failure(&report));
             reports.push(report);
         }
     }
@@ -272,14 +272,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         // One bad file must not cost what the others say.
         match inspect_file(file, known, detail, args.memory, inventory.as_mut()) {
             Ok(report) => {
-                failures.extend(damage::failure(&report).map(|failure| (file.display().to_string(), failure)));
+                failures.extend(damage::failure(&report));
                 reports.push(report);
             }
-            Err(failure) => failures.push((file.display().to_string(), failure)),
+            Err(failure) => failures.push(failure),
         }
     }
     let against = audit::against(args, &mut reports, deployment.as_ref(), &ledgers);
-    let (settled, concluded) = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref(), &accepted);
+    let (settled, concluded) = conclude(
+        args,
+        &mut reports,
+        inventory.as_ref(),
+        deployment.as_ref(),
+        &accepted,
+        &failures,
+    );
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() && !args.quiet {
         said(output::show(
@@ -290,13 +297,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             &mut io::stdout().lock(),
         ))?;
     }
-    concluded?;
-    let mut failures = failures.into_iter();
-    if let Some((_, first)) = failures.next() {
-        return Err(failures.fold(first, |first, (file, _)| {
-            first.hint(format!("{file} could not be read to its end either"))
-        }));
-    }
+    failures.extend(concluded.err());
+    together(failures)?;
     let finding = match against {
         Some(against) => !against.passed(),
         None => settled.finds(&reports, args.fail_on),
@@ -316,14 +318,21 @@ fn reads(json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
+/// The first of these failures, with the others as its hints.
+fn together(failures: Vec<Failure>) -> Result<(), Failure> {
+    let joined = failures.into_iter().reduce(|first, other| first.hint(other.message));
+    joined.map_or(Ok(()), Err)
+}
+
 /// Combines the knowledge of all reports, settles what is accepted of them, and writes the requested
-/// documents.
+/// documents, which say what was not read.
 fn conclude<'a>(
     args: &Args,
     reports: &mut [Report],
     inventory: Option<&Inventory>,
     deployment: Option<&Deployment>,
     accepted: &'a Accepted,
+    unread: &[Failure],
 ) -> (Settled<'a>, Result<(), Failure>) {
     // An interface that one file does not show may be in another.
     let unseen = reports.iter().map(|report| report.network().unseen.clone());
@@ -332,7 +341,7 @@ fn conclude<'a>(
         report.not_seen(unseen.clone().unwrap_or_default());
     }
     let settled = Settled::of(reports, accepted);
-    let written = documents::write(args, reports, inventory, deployment, &settled);
+    let written = documents::write(args, reports, inventory, deployment, &settled, unread);
     (settled, written)
 }
 

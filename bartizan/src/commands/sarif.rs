@@ -44,8 +44,13 @@ bartizan_registry::named! {
 }
 
 /// The document of one run. Faults of the file of accepted findings are results by a rule of their
-/// own.
-pub(super) fn document(mut rules: Vec<Rule>, found: Vec<Found<'_>>, accepted: &Accepted) -> Result<String, Failure> {
+/// own. With something `unread` the run has not succeeded.
+pub(super) fn document(
+    mut rules: Vec<Rule>,
+    found: Vec<Found<'_>>,
+    accepted: &Accepted,
+    unread: &[Failure],
+) -> Result<String, Failure> {
     let faults = accepted.faults();
     // Those of the file live no longer than this.
     let mut found: Vec<Found<'_>> = found;
@@ -66,10 +71,11 @@ pub(super) fn document(mut rules: Vec<Rule>, found: Vec<Found<'_>>, accepted: &A
             tags: Vec::new(),
         });
     }
+    // Numbers over all files: two of them may have the same finding.
     let mut alike: HashMap<_, u64> = HashMap::new();
     let rules = &rules;
     let results = found.iter().map(|found| {
-        let number = alike.entry((found.rule, found.file, found.same)).or_default();
+        let number = alike.entry((found.rule, found.same)).or_default();
         *number += 1;
         let fingerprint = format!("{}:{}:{number}", rules[found.rule].id, found.same);
         let mut location = json!({ "physicalLocation": { "artifactLocation": { "uri": uri(found.file) } } });
@@ -102,7 +108,7 @@ pub(super) fn document(mut rules: Vec<Rule>, found: Vec<Found<'_>>, accepted: &A
             "properties": { "tags": rule.tags },
         })
     });
-    let document = json!({
+    let mut document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -115,6 +121,15 @@ pub(super) fn document(mut rules: Vec<Rule>, found: Vec<Found<'_>>, accepted: &A
             "results": results.collect::<Vec<_>>(),
         }],
     });
+    if !unread.is_empty() {
+        let notifications = unread
+            .iter()
+            .map(|failure| json!({ "level": "error", "message": { "text": failure.message } }));
+        document["runs"][0]["invocations"] = json!([{
+            "executionSuccessful": false,
+            "toolExecutionNotifications": notifications.collect::<Vec<_>>(),
+        }]);
+    }
     Ok(serde_json::to_string_pretty(&document).map_err(Failure::new)? + "\n")
 }
 

@@ -41,5 +41,5 @@ pub(super) fn document(
         properties: json!({ "remedy": concern.hint, "frameworks": concern.rule.asked() }),
         accepted: acceptance.clone(),
     });
-    sarif::document(rules.into(), found.collect(), accepted)
+    sarif::document(rules.into(), found.collect(), accepted, &[])
 }

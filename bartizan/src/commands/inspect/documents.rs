@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::Report;
+use bartizan_inspect::text::printable;
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::accepted::Settled;
@@ -11,13 +12,15 @@ use super::{Args, oscal, output, page, sarif};
 use crate::Failure;
 use crate::output::write_document;
 
-/// Writes the requested ones, each into a file of its own.
+/// Writes the requested ones, each into a file of its own. Each names captures that could not
+/// be read to their end.
 pub(super) fn write(
     args: &Args,
     reports: &[Report],
     inventory: Option<&Inventory>,
     deployment: Option<&Deployment>,
     settled: &Settled<'_>,
+    unread: &[Failure],
 ) -> Result<(), Failure> {
     let outputs = [&args.cbom, &args.html, &args.sarif, &args.oscal];
     let mut outputs: Vec<_> = outputs.into_iter().flatten().collect();
@@ -33,17 +36,18 @@ pub(super) fn write(
             Some("1.6") => Version::V1_6,
             _ => Version::V1_7,
         };
-        let limits = reports.iter().flat_map(output::limits);
+        let unread = unread.iter().map(|failure| printable(&failure.message));
+        let limits = reports.iter().flat_map(output::limits).chain(unread);
         write_document(path, &format!("{:#}\n", version.write(inventory.document(limits))))?;
     }
     if let Some(path) = &args.html {
-        write_document(path, &page::render(reports, deployment, settled))?;
+        write_document(path, &page::render(reports, deployment, settled, unread))?;
     }
     if let Some(path) = &args.sarif {
-        write_document(path, &sarif::render(reports, settled)?)?;
+        write_document(path, &sarif::render(reports, settled, unread)?)?;
     }
     if let Some(path) = &args.oscal {
-        write_document(path, &oscal::render(reports, SystemTime::now())?)?;
+        write_document(path, &oscal::render(reports, unread, SystemTime::now())?)?;
     }
     Ok(())
 }

@@ -21,8 +21,8 @@ const VERSION: &str = "1.1.3";
 const NAMESPACE: [u8; 16] = *b"\x6f\x0d\x52\x8a\x7c\x3b\x4e\x19\xa2\x55\x1d\x94\xe0\x37\xb8\x46";
 const PROPERTIES: &str = "urn:bartizan:oscal";
 
-/// The findings of all reports, as assessed now.
-pub(super) fn render(reports: &[Report], now: SystemTime) -> Result<String, Failure> {
+/// The findings of all reports, as assessed now, and what was not read.
+pub(super) fn render(reports: &[Report], unread: &[Failure], now: SystemTime) -> Result<String, Failure> {
     let now = moment(now)?;
     let plan = uuid("plan");
     let mut resources = vec![json!({
@@ -36,7 +36,7 @@ pub(super) fn render(reports: &[Report], now: SystemTime) -> Result<String, Fail
         resources.push(capture(&resource, report));
         results.push(result(number, report, &resource, &now)?);
     }
-    let document = json!({ "assessment-results": {
+    let mut document = json!({ "assessment-results": {
         "uuid": uuid(&format!("results {now} {results:?}")),
         "metadata": {
             "title": "Quantum-safety of links, as packets show it",
@@ -48,6 +48,11 @@ pub(super) fn render(reports: &[Report], now: SystemTime) -> Result<String, Fail
         "results": results,
         "back-matter": { "resources": resources },
     }});
+    if !unread.is_empty() {
+        let lines: Vec<_> = unread.iter().map(|failure| failure.message.as_str()).collect();
+        let remarks = format!("Not everything was read:\n{}", lines.join("\n"));
+        document["assessment-results"]["metadata"]["remarks"] = remarks.into();
+    }
     Ok(serde_json::to_string_pretty(&document).map_err(Failure::new)? + "\n")
 }
 
@@ -102,6 +107,9 @@ fn result(number: usize, report: &Report, resource: &str, now: &str) -> Result<V
         "end": last,
         "reviewed-controls": { "control-selections": [{ "include-controls": selected }] },
     });
+    if let Some(damage) = report.damage() {
+        result["remarks"] = format!("It was not read to its end: {damage}").into();
+    }
     // OSCAL has no empty lists.
     for (field, list) in [
         ("observations", observations),

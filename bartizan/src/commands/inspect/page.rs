@@ -5,14 +5,24 @@ use bartizan_inspect::Report;
 use bartizan_page::network::{Survey, Unseen, survey_html};
 
 use super::accepted::Settled;
+use crate::Failure;
 use crate::commands::accept::Acceptance;
 
-/// All reports as one page.
-pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>, settled: &Settled<'_>) -> String {
+/// All reports as one page, which names what was not read.
+pub(super) fn render(
+    reports: &[Report],
+    deployment: Option<&Deployment>,
+    settled: &Settled<'_>,
+    unread: &[Failure],
+) -> String {
     let of_reports = reports.iter().zip(&settled.acceptances);
     let surveys = of_reports.map(|(report, acceptances)| survey(report, deployment, acceptances));
     let mut surveys: Vec<Survey<'_>> = surveys.collect();
     if let Some(first) = surveys.first_mut() {
+        let unread = unread.iter();
+        first
+            .notes
+            .extend(unread.map(|failure| format!("not read: {}", failure.message)));
         let faults = settled.faults.iter();
         first.notes.extend(faults.map(|fault| {
             let severity = fault.severity.name();

@@ -11,8 +11,8 @@ use super::accepted::Settled;
 use crate::Failure;
 use crate::commands::sarif::{Found, Level, Rule, document};
 
-/// The findings of all reports.
-pub(super) fn render(reports: &[Report], settled: &Settled<'_>) -> Result<String, Failure> {
+/// The findings of all reports, and what was not read.
+pub(super) fn render(reports: &[Report], settled: &Settled<'_>, unread: &[Failure]) -> Result<String, Failure> {
     let rules = Concern::ALL.map(|concern| Rule {
         id: concern.name().replace(' ', "-"),
         sentence: concern.sentence(),
@@ -52,5 +52,5 @@ pub(super) fn render(reports: &[Report], settled: &Settled<'_>) -> Result<String
             }
         })
     });
-    document(rules.into(), found.collect(), settled.accepted)
+    document(rules.into(), found.collect(), settled.accepted, unread)
 }

@@ -65,6 +65,13 @@ pub(super) fn run(files: &[std::path::PathBuf], form: Form, limits: Limits) -> R
             Form::Csv => csv::render(&all),
         })?;
     }
+    for timings in all.iter().filter(|timings| form == Form::Csv && timings.not_listed > 0) {
+        errln!(
+            "warning: {}: {} connections beyond {LISTED} have no line",
+            timings.name,
+            timings.not_listed
+        );
+    }
     let mut outcome = Outcome::Clean;
     for timings in all.iter().filter(|timings| timings.untracked > 0) {
         errln!(

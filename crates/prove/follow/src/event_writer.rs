@@ -26,19 +26,16 @@ bartizan_registry::made! {
         form: Form = form,
         out: StdoutWriter = out,
         reported: u64 = 0,
-        /// The reader is gone, or accepted nothing until the end.
+        /// Nothing more can be written: the reader is gone or accepts nothing, or the disk is full.
         pub unheard: bool = false,
-        stalled: bool = false,
+        failure: Option<Failure> = None,
     }
 }
 
 impl EventWriter {
-    /// Returns the failure about output that the reader did not accept until the end.
-    pub fn left(&self) -> Option<Failure> {
-        self.stalled.then(|| {
-            Failure::new("standard output: whoever reads it took nothing more, and the last lines are lost")
-                .hint("a file, or --otlp with --queue, keeps events while nobody reads")
-        })
+    /// Returns the failure about output that could not be written, once.
+    pub fn left(&mut self) -> Option<Failure> {
+        self.failure.take()
     }
 
     /// The number that the next event will have.
@@ -60,42 +57,68 @@ impl EventWriter {
         };
         line.push('\n');
         let written = self.out.write_all(line.as_bytes());
-        self.wrote(written)
+        self.wrote(written);
+        Ok(())
     }
 
     /// Writes the last one, with the newest number, which holds the report.
-    pub fn report(&mut self, report: &impl Serialize, at: Duration) -> Result<(), Failure> {
+    pub fn report(&mut self, report: &impl Serialize, at: Duration) {
         let line = event::json_report(report, self.reported, at);
         self.put(|out| {
             serde_json::to_writer(&mut *out, &line)?;
             out.write_all(b"\n")
-        })
+        });
     }
 
     /// Writes what is no event.
-    pub fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) {
         let mut out = BufWriter::with_capacity(64 << 10, &mut self.out);
         let written = text(&mut out).and_then(|()| out.flush());
         // Output left in the buffer has no destination.
         let _ = out.into_parts();
-        self.wrote(written)
+        self.wrote(written);
     }
 
-    fn wrote(&mut self, written: io::Result<()>) -> Result<(), Failure> {
-        match written {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unheard = true,
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                self.unheard = true;
-                self.stalled = true;
-            }
-            Err(error) => return Err(Failure::new(format!("standard output: {error}"))),
-            Ok(()) => {}
+    /// A failed write ends the run in order: documents are written, and waiting events delivered.
+    fn wrote(&mut self, written: io::Result<()>) {
+        let Err(error) = written else { return };
+        // A reader that has left is gone for later writes too, which the writer says of each error.
+        if !self.unheard && error.kind() != io::ErrorKind::BrokenPipe {
+            let failure = match error.kind() {
+                io::ErrorKind::TimedOut => "whoever reads it took nothing more, and the last lines are lost".to_owned(),
+                _ => format!("{error}: the last lines are lost"),
+            };
+            self.failure = Some(
+                Failure::new(format!("standard output: {failure}"))
+                    .hint("a file with room, or --otlp with --queue, keeps events while nobody reads"),
+            );
         }
-        Ok(())
+        self.unheard = true;
     }
 }
 
 /// The time by the clock.
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_failure_at_the_end_and_does_not_end_the_run_before_its_documents() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let out = StdoutWriter::new(full, Box::new(|| false), Duration::ZERO).unwrap();
+        let mut writer = EventWriter::new(Form::Text, out);
+        for _ in 0..2 {
+            writer.tell(&Event::new("begin", "following"), Duration::ZERO).unwrap();
+            assert!(writer.unheard);
+        }
+        writer.put(|out| out.write_all(b"the report"));
+        let failure = writer.left().unwrap();
+        assert!(failure.message.contains("No space left"), "{}", failure.message);
+    }
 }

@@ -31,8 +31,8 @@ bartizan_registry::made! {
     struct Growing, of(path: &Path, tail: Tail) {
         path: PathBuf = path.to_owned(),
         tail: Tail = tail,
-        /// Device and inode of the files of it that were read or are being read.
-        seen: BTreeSet<(u64, u64)> = BTreeSet::new(),
+        /// Device and inode of the file that `tail` reads, and of the one that it read before.
+        tailed: [Option<(u64, u64)>; 2] = [None; 2],
         /// Rotated files that wait to be read: those of before, and those that came and went between two looks.
         rotated: VecDeque<PathBuf> = VecDeque::new(),
         /// Highest number of a rotated file so far.
@@ -100,9 +100,9 @@ impl GrowingLedgers {
                         arrived = true;
                         self.damaged += file.take(&self.buffer[..length], ledgers, self.damaged);
                     }
-                    // The line that was cut with the file is none.
                     Ok(Grown::Replaced) => {
-                        file.line.clear();
+                        arrived = true;
+                        self.damaged += file.cut(ledgers, self.damaged);
                         file.look_for_rotated();
                         missed(ledgers, std::mem::take(&mut file.missed));
                         if !file.rotated.is_empty() {
@@ -123,18 +123,19 @@ impl GrowingLedgers {
 }
 
 impl Growing {
-    /// Finds files of the ledger that were rotated and never read.
+    /// Finds files of the ledger that were rotated and never read. Their numbers tell them apart: an
+    /// inode is used again for the next file where an old one is removed.
     fn look_for_rotated(&mut self) {
-        self.seen.extend(self.tail.identity());
+        self.tailed = [self.tail.identity().ok(), self.tailed[0]];
         for file in bartizan_ledger::files(&self.path).unwrap_or_default() {
-            if let Some(number) = rotation(&file).filter(|number| Some(*number) > self.newest) {
-                let expected = self.newest.map_or(number, |newest| newest.saturating_add(1));
-                self.missed += number - expected;
-                self.newest = Some(number);
-            }
-            let Ok(found) = std::fs::metadata(&file) else { continue };
-            // The one that is written to is followed, whichever it is by now.
-            if file != self.path && self.seen.insert((found.dev(), found.ino())) {
+            let Some(number) = rotation(&file).filter(|number| Some(*number) > self.newest) else {
+                continue;
+            };
+            let expected = self.newest.map_or(number, |newest| newest.saturating_add(1));
+            self.missed += number - expected;
+            self.newest = Some(number);
+            let found = std::fs::metadata(&file).map(|found| (found.dev(), found.ino()));
+            if found.map_or(true, |found| !self.tailed.contains(&Some(found))) {
                 self.rotated.push_back(file);
             }
         }
@@ -158,8 +159,17 @@ impl Growing {
                 length => damaged += self.take(&buffer[..length], ledgers, reported + damaged),
             }
         }
+        damaged += self.cut(ledgers, reported + damaged);
         self.line = line;
         Ok(damaged)
+    }
+
+    /// Drops a line that is cut at the end of a file; gives how many lines were no records.
+    fn cut(&mut self, ledgers: &mut Ledgers, reported: u64) -> u64 {
+        match self.line.is_empty() {
+            true => 0,
+            false => self.take(b"\n", ledgers, reported),
+        }
     }
 
     /// Takes bytes; gives how many lines were no records. `reported` of them were reported before.
@@ -245,5 +255,33 @@ mod tests {
         let mut file = std::fs::File::options().append(true).open(&path).unwrap();
         std::io::Write::write_all(&mut file, b"{\"v\": 1, \"at_\n").unwrap();
         assert_eq!((read(&mut growing), growing.damaged), (before + 1, 1));
+    }
+
+    /// Before, one was taken for a file that was read, and the other was dropped unnoticed.
+    #[test]
+    fn a_file_with_the_inode_of_an_older_one_is_read_and_a_line_that_its_file_cuts_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |number: u64| directory.path().join(format!("nrf.ledger.{number:06}"));
+        let path = directory.path().join("nrf.ledger");
+        let record = "{\"v\":1,\"at_us\":1,\"node\":\"nrf\",\"event\":\"lost\",\"records\":10}\n";
+        std::fs::write(at(1), record).unwrap();
+        std::fs::write(&path, record).unwrap();
+        let mut growing = GrowingLedgers::open(std::slice::from_ref(&path)).unwrap();
+        let mut ledgers = Ledgers::default();
+        let mut read = |growing: &mut GrowingLedgers| {
+            while growing.read_on(&mut ledgers) {}
+            ledgers.lost()
+        };
+        assert_eq!(read(&mut growing), 20);
+        // As file systems do for the next new file, where the oldest was removed.
+        std::fs::rename(&path, at(2)).unwrap();
+        std::fs::write(at(1), format!("{record}{}", &record[..20])).unwrap();
+        std::fs::rename(at(1), at(3)).unwrap();
+        std::fs::write(&path, &record[..20]).unwrap();
+        assert_eq!(read(&mut growing), 31);
+        std::fs::rename(&path, at(4)).unwrap();
+        std::fs::write(&path, record).unwrap();
+        assert_eq!(read(&mut growing), 42);
+        assert_eq!(growing.damaged, 2);
     }
 }

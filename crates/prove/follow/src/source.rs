@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 use bartizan_host::{Fed, Feed};
-use bartizan_wire::CaptureError;
+use bartizan_wire::{CaptureError, Timestamp};
 
 use super::stream::{Context, Stream};
 use super::tail::{Grown, Tail};
@@ -121,6 +122,15 @@ impl Source {
     /// Returns true for an interface: it tells directions apart, and ends by itself on request.
     pub fn is_interface(&self) -> bool {
         matches!(self.kind, Kind::Interface { .. })
+    }
+
+    /// Time of the packets that come next, while it is `clock` since 1970; none after its end.
+    pub fn now(&self, stream: &Stream, clock: Duration) -> Option<Timestamp> {
+        match stream.now() {
+            _ if self.ended => None,
+            Timestamp(0) if self.is_interface() => Some(Timestamp(u64::try_from(clock.as_nanos()).unwrap_or(u64::MAX))),
+            now => Some(now),
+        }
     }
 
     /// Gives `stream` what there is, up to a bound; tells what else happened.

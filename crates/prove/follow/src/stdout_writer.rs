@@ -38,7 +38,7 @@ impl StdoutWriter {
         Self::new(file, ending, FAREWELL)
     }
 
-    fn new(mut file: File, ending: Ending, farewell: Duration) -> io::Result<Self> {
+    pub(super) fn new(mut file: File, ending: Ending, farewell: Duration) -> io::Result<Self> {
         let (to, waiting) = channel::<Vec<u8>>();
         let (done, written) = channel();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {

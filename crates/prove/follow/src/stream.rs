@@ -140,6 +140,11 @@ impl Stream {
         self.left == Some(0)
     }
 
+    /// Returns true if the capture is damaged or cut, which its report says.
+    pub fn is_damaged(&self) -> bool {
+        self.damage.is_some()
+    }
+
     /// Something to be said in the report.
     pub fn remark(&mut self, remark: String) {
         self.report.remark(remark);
@@ -254,7 +259,7 @@ impl Stream {
     }
 
     /// Current time: that of the newest packet, advanced while none comes.
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         let passed = u64::try_from(self.arrived.elapsed().as_nanos()).unwrap_or(u64::MAX);
         match self.newest {
             Timestamp(0) => Timestamp(0),

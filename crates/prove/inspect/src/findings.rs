@@ -224,7 +224,8 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     for omission in omissions(report) {
         unproven(omission.count, omission.unit, omission.because(), MEMORY);
     }
-    for (count, unit, because, remedy) in limits(report) {
+    let lost = [report.dropped_at_capture(), report.by_ledgers().lost];
+    for (count, unit, because, remedy) in limits(totals, lost) {
         unproven(count, unit, because.to_owned(), remedy);
     }
     let because = format!("for reasons beyond the {KINDS} distinguished");
@@ -242,26 +243,27 @@ pub(crate) const MERGED: &str =
     "between hosts that several interfaces of the capture saw: networks with the same addresses look like one";
 
 /// Reason where packets are cut.
-pub(crate) const SNAPPED: &str = "captured in part only: nothing is said of the rest";
+const SNAPPED: &str = "captured in part only: nothing is said of the rest";
 
 /// Reason where a capture shows nothing.
 pub(crate) const NOTHING_SEEN: &str = "nothing was seen that carries data: this capture shows nothing of any link";
 
-/// Limits of the evidence: no verdict reaches behind them.
-fn limits(report: &Report) -> [(u64, &'static str, &'static str, Remedy); 5] {
-    let totals = report.totals();
+/// Limits of the evidence: no verdict reaches behind them. Lost are packets at the capture, and
+/// records by ledgers.
+pub(crate) fn limits(totals: &Totals, lost: [u64; 2]) -> [(u64, &'static str, &'static str, Remedy); 5] {
+    let [dropped, records] = lost;
     [
         (totals.snapped, "packet", SNAPPED, WHOLE),
         (totals.untagged, "packet", UNTAGGED, TAGS),
         (totals.merged, "packet", MERGED, APART),
         (
-            report.dropped_at_capture(),
+            dropped,
             "packet",
             "dropped by the capturing host, as the capture itself says: nothing is said of them",
             BUFFER,
         ),
         (
-            report.by_ledgers().lost,
+            records,
             "record",
             "lost by the ledgers, as they say themselves, damaged, or of a rotated file that is missing: nothing is said of them",
             LEDGER,

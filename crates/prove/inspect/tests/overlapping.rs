@@ -62,7 +62,7 @@ fn a_classical_link_of_one_vlan_is_no_downgrade_of_a_safe_one_with_the_same_addr
         }
         observer.finish_into(&mut viewing);
         let view = viewing.finish(None);
-        seen.extend(tracker.compare(&view, observer.totals(), now, Timestamp(0)));
+        seen.extend(tracker.compare(&view, observer.totals(), now, Timestamp(0), None));
     }
     let of = |name: &str| {
         let events = seen.iter().filter(|event| event.name == name);

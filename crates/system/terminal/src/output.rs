@@ -162,7 +162,8 @@ pub fn write_document(path: &Path, text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When the file begins otherwise or cannot be read; when the path is `-`, which names no file.
-pub fn replaces(path: &Path, beginning: &str) -> Result<(), Failure> {
+pub fn replaces(path: &Path, beginning: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let beginning = beginning.as_ref();
     if path.as_os_str() == "-" {
         return Err(Failure::usage("`-` is no file here").hint("/dev/stdout is standard output"));
     }
@@ -173,7 +174,7 @@ pub fn replaces(path: &Path, beginning: &str) -> Result<(), Failure> {
     File::open(path)
         .and_then(|file| file.take(beginning.len() as u64).read_to_end(&mut present))
         .map_err(|error| Failure::new(format!("reading {}: {error}", path.display())))?;
-    if present.is_empty() || present == beginning.as_bytes() {
+    if present.is_empty() || present == beginning {
         return Ok(());
     }
     Err(Failure::usage(format!(

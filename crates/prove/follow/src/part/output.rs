@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use bartizan_terminal::Failure;
+use bartizan_terminal::output::replaces;
 
 /// Bytes of the SHA-256 at the end.
 pub(crate) const DIGEST: usize = 32;
@@ -55,6 +56,7 @@ pub(super) fn write(
         }
         return to(&mut output, evidence);
     };
+    replaces(path, MAGIC)?;
     let failed = |error: io::Error| {
         Failure::new(format!("{}: {error}", path.display()))
             .hint("name a file in a folder that exists and may be written to")

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::read::{inspect_file, read_ledgers};
-use crate::source::{Notice, Turn, from_interface};
+use crate::source::{Notice, Source, Turn, from_interface};
 
 const CAPTURES: [&str; 5] = [
     "openssl-3.5.7.pcap",
@@ -214,6 +214,32 @@ fn packets_that_the_kernel_had_no_room_for_are_reported_and_counted() {
         .iter()
         .find(|finding| finding.because.starts_with("dropped by"));
     assert_eq!(dropped.map(|finding| finding.count), Some(5), "{findings:?}");
+}
+
+/// Before, records of ledgers were kept for as long as one source was silent or had ended.
+#[test]
+fn the_time_of_a_silent_source_goes_on_and_that_of_one_that_has_ended_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture");
+    let mut capture = std::fs::read(data(CAPTURES[0])).unwrap();
+    std::fs::write(&path, &capture).unwrap();
+    let ledgers = Ledgers::default();
+    let mut context = Context {
+        ledgers: &ledgers,
+        keys: no_keys(),
+        inventory: None,
+    };
+    let (mut source, mut stream) = (Source::file(&path).unwrap(), stream(CAPTURES[0], LOOKED_AT));
+    let clock = Duration::from_secs(1_800_000_000);
+    assert_eq!(source.now(&stream, clock), Some(Timestamp(0)));
+    source.turn(&mut stream, &mut context, |_| {}).unwrap();
+    stream.arrived = stream.arrived.checked_sub(Duration::from_secs(60)).unwrap();
+    let now = source.now(&stream, clock).unwrap();
+    assert!(now.0 >= stream.newest.0 + 60_000_000_000);
+    capture.extend([0xff; 16]);
+    std::fs::write(&path, &capture).unwrap();
+    assert!(source.turn(&mut stream, &mut context, |_| {}).is_err());
+    assert_eq!(source.now(&stream, clock), None);
 }
 
 /// A stream that has no room for some of a capture's flows, at its end and when a window has passed without packets: the verdicts of

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
-use crate::findings::{MERGED, SNAPPED, UNTAGGED, beyond_memory, name};
-use crate::remedy::{APART, MEMORY, OTHERS, Place, Remedy, Severity, TAGS, WHOLE, remedy};
+use crate::findings::{NOTHING_SEEN, beyond_memory, limits, name};
+use crate::remedy::{MEMORY, NOTHING, OTHERS, Place, Remedy, Severity, WHOLE, remedy};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -48,6 +48,8 @@ pub struct Tracker {
     beyond: u64,
     /// Interfaces of the deployment file that carried something.
     listed: BTreeSet<usize>,
+    /// True once a link carried something.
+    carried: bool,
 }
 
 impl Tracker {
@@ -60,8 +62,16 @@ impl Tracker {
     }
 
     /// Events since the last view. `newest` is the source's last packet; a link without packets
-    /// since `forget` is let go.
-    pub fn compare(&mut self, view: &View, totals: &Totals, newest: Timestamp, forget: Timestamp) -> Vec<Event> {
+    /// since `forget` is let go. At the end, `lost` has the packets that the capture lost and the
+    /// records that ledgers lost: then they are findings, as those of a file.
+    pub fn compare(
+        &mut self,
+        view: &View,
+        totals: &Totals,
+        newest: Timestamp,
+        forget: Timestamp,
+        lost: Option<[u64; 2]>,
+    ) -> Vec<Event> {
         let mut events = Vec::new();
         let seen: BTreeMap<Identity, &Link> = view
             .network
@@ -70,6 +80,7 @@ impl Tracker {
             .filter(|link| link.carried() && !matches!(link.listing, Listing::Within(_)))
             .map(|link| (identity(link), link))
             .collect();
+        self.carried |= !seen.is_empty();
         for (identity, link) in &seen {
             if let Listing::Listed(place) = link.listing {
                 self.listed.insert(place);
@@ -86,7 +97,10 @@ impl Tracker {
         self.superseded(&seen, &mut events);
         self.forgotten(forget, &seen, &mut events);
         self.occurred(view, &mut events);
-        self.whole(view, totals, &mut events);
+        self.whole(view, totals, lost.unwrap_or_default(), &mut events);
+        if lost.is_some() && !self.carried {
+            self.stands(NOTHING_SEEN, NOTHING_SEEN, &NOTHING, &mut events);
+        }
         for event in &mut events {
             event.source = Some(self.source.clone());
             event.packet_ns = (newest.0 > 0).then_some(newest.0);
@@ -96,29 +110,27 @@ impl Tracker {
 
     /// Links that are not seen any more because more is known of what they were.
     fn superseded(&mut self, seen: &BTreeMap<Identity, &Link>, events: &mut Vec<Event>) {
-        let named = |reported: &Reported| {
-            seen.values().find(|link| {
-                let name = LinkName::of(link);
-                let same = name.ends == reported.name.ends || name.ends.iter().rev().eq(&reported.name.ends);
-                let known = |path: &Path| Some(path.to_string()) == reported.name.path;
-                let same_path = name.path == reported.name.path || link.paths.iter().any(known);
-                same && same_path
-                    && name.interface.is_some()
-                    && name.interface != reported.name.interface
+        // Links between the same ends stand side by side.
+        let named = |(ends, interface, _, _, path): &Identity, reported: &Reported| {
+            let first = (ends.clone(), None, None, BTreeSet::new(), Path::NONE);
+            let between = seen.range(first..).take_while(|(other, _)| other.0 == *ends);
+            let mut named = between.filter(|((_, name, _, _, other), link)| {
+                name.is_some()
+                    && name != interface
+                    && (other == path || link.paths.contains(path))
                     && !link.carriers.is_disjoint(&reported.carriers)
                     // It is as new as what it is named after: another link between the same ends is older or goes on.
                     && link.last.time >= reported.last
-            })
+            });
+            named.next().and_then(|((_, name, ..), _)| *name)
         };
         let gone = self.links.iter().filter(|(identity, reported)| {
-            !seen.contains_key(*identity) && !reported.is_named() && named(reported).is_some()
+            !seen.contains_key(*identity) && !reported.is_named() && named(identity, reported).is_some()
         });
         let gone: Vec<Identity> = gone.map(|(identity, _)| identity.clone()).collect();
         for identity in gone {
             if let Some(reported) = self.links.remove(&identity) {
-                let name = named(&reported)
-                    .and_then(|link| link.interface)
-                    .map(|interface| interface.name);
+                let name = named(&identity, &reported);
                 let because = format!("now known to be {}", name.unwrap_or("-"));
                 let mut event = Event::new("link-named", because.clone()).with("interface", name);
                 event.link = Some(reported.name.clone());
@@ -155,20 +167,16 @@ impl Tracker {
     }
 
     /// Reports what of the source as a whole cannot be said to be safe.
-    fn whole(&mut self, view: &View, totals: &Totals, events: &mut Vec<Event>) {
+    fn whole(&mut self, view: &View, totals: &Totals, lost: [u64; 2], events: &mut Vec<Event>) {
         for &unread in totals.unread.keys().filter(|unread| !unread.is_housekeeping()) {
             let what = name(unread);
             let because = format!("{what}: not read, so nothing is said of it");
             self.stands(&what, &because, &WHOLE, events);
         }
-        if totals.untagged > 0 {
-            self.stands("untagged", UNTAGGED, &TAGS, events);
-        }
-        if totals.merged > 0 {
-            self.stands("merged", MERGED, &APART, events);
-        }
-        if totals.snapped > 0 {
-            self.stands("snapped", SNAPPED, &WHOLE, events);
+        for (count, _, because, remedy) in limits(totals, lost) {
+            if count > 0 {
+                self.stands(because, because, &remedy, events);
+            }
         }
         if totals.untracked > self.untracked {
             let packets = totals.untracked - self.untracked;

@@ -4,7 +4,8 @@ mod document;
 mod ipsec;
 mod recorder;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt::Display;
 
 use bartizan_ledger::Certificate;
@@ -25,6 +26,8 @@ use super::service::Service;
 
 /// Assets and links distinguished: what is negotiated, an unauthenticated peer may choose.
 const KEPT: usize = 10_000;
+/// Assets named by links, each time counted.
+const USES: usize = 10 * KEPT;
 
 /// No evidence of how the ends were authenticated.
 const NOBODY: [Vec<Place>; 2] = [Vec::new(), Vec::new()];
@@ -65,6 +68,7 @@ pub struct Inventory {
     ledgers: Vec<Ledger>,
     assets: BTreeMap<String, Asset>,
     services: BTreeMap<String, (Service, BTreeSet<String>)>,
+    used: usize,
     beyond: u64,
 }
 
@@ -309,13 +313,28 @@ impl Inventory {
 
     fn service(&mut self, scheme: &str, server: &str, posture: &Posture, span: (u64, u64), uses: BTreeSet<String>) {
         let (reference, service) = Service::new(scheme, server, posture, self.current(), span);
-        if let Some((known, used)) = self.services.get_mut(&reference) {
-            known.take(&service);
-            used.extend(uses);
-        } else if self.services.len() < KEPT {
-            self.services.insert(reference, (service, uses));
-        } else {
+        if !self.services.contains_key(&reference) && self.services.len() >= KEPT {
             self.beyond += 1;
+            return;
+        }
+        let used = match self.services.entry(reference) {
+            Entry::Occupied(known) => {
+                let (known, used) = known.into_mut();
+                known.take(&service);
+                used
+            }
+            Entry::Vacant(new) => &mut new.insert((service, BTreeSet::new())).1,
+        };
+        // A server may show another certificate to each client.
+        for reference in uses.into_iter().filter(|reference| self.assets.contains_key(reference)) {
+            if self.used < USES {
+                self.used += usize::from(used.insert(reference));
+            } else {
+                self.beyond += u64::from(!used.contains(&reference));
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,14 @@
 use std::io;
 
 use bartizan_follow::delivery::Delivery;
-use bartizan_follow::event_writer::{EventWriter, since_1970};
+use bartizan_follow::event_writer::since_1970;
 use bartizan_follow::read::Known;
 use bartizan_inspect::follow::Event;
 use bartizan_inspect::{Report, json};
 
 use super::{Reason, Run};
-use crate::commands::inspect::conclude;
 use crate::commands::inspect::output::show;
+use crate::commands::inspect::{conclude, together};
 use crate::output::{errln, said};
 use crate::{Failure, Outcome};
 
@@ -52,6 +52,7 @@ impl Run<'_> {
             inventory.as_ref(),
             self.deployment,
             &self.accepted,
+            &failures,
         );
         failures.extend(written.err());
         let at = since_1970();
@@ -62,27 +63,23 @@ impl Run<'_> {
             }
         }
         let shown = match (&mut self.teller, self.args.json) {
-            (Some(teller), true) => teller.report(&json::document(&reports), at),
-            (Some(teller), false) => {
-                teller.put(|out| show(self.args, &reports, self.deployment, (&settled, None), out))
+            (Some(teller), json) => {
+                match json {
+                    true => teller.report(&json::document(&reports), at),
+                    false => teller.put(|out| show(self.args, &reports, self.deployment, (&settled, None), out)),
+                }
+                teller.left()
             }
-            (None, _) => said(show(
-                self.args,
-                &reports,
-                self.deployment,
-                (&settled, None),
-                &mut io::stdout().lock(),
-            )),
+            (None, _) => {
+                let out = &mut io::stdout().lock();
+                said(show(self.args, &reports, self.deployment, (&settled, None), out)).err()
+            }
         };
-        let stalled = self.teller.as_ref().and_then(EventWriter::left);
         if let Some(left) = self.delivery.and_then(Delivery::finish) {
             errln!("warning: {left}");
         }
-        failures.extend(shown.err().or(stalled));
-        let mut failures = failures.into_iter();
-        if let Some(first) = failures.next() {
-            return Err(failures.fold(first, |first, other| first.hint(&other.message)));
-        }
+        failures.extend(shown);
+        together(failures)?;
         let finding = match self.teller {
             Some(_) => !open_findings.is_empty(),
             None => settled.finds(&reports, self.args.fail_on),

@@ -52,7 +52,7 @@ impl Run<'_> {
     pub(super) fn failed(&mut self, place: usize, failure: Failure) -> Result<(), Failure> {
         let watched = &mut self.watched[place];
         let because = failure.message.to_owned();
-        if watched.source.is_interface() {
+        if !watched.stream.is_damaged() {
             watched.stream.remark(format!("nothing more was read: {because}"));
         }
         let mut event = Event::of(&watched.stream.name, "source-failed", &*because).with("because", &*because);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bartizan_follow::event_writer::since_1970;
 use bartizan_follow::source::Turn;
 use bartizan_follow::stream::Context;
 use bartizan_inspect::follow::Event;
@@ -104,7 +105,8 @@ impl Run<'_> {
 
     /// Reads ledgers on, lets go what is old, and tells what has changed. The last one waits for nothing that may come yet.
     pub(super) fn tick(&mut self, last: bool) -> Result<(), Failure> {
-        self.growing.read_on(&mut self.ledgers);
+        // The last time reads all of it.
+        while self.growing.read_on(&mut self.ledgers) && last {}
         let mut events = Vec::new();
         let begun = Instant::now();
         for (place, watched) in self.watched.iter_mut().enumerate() {
@@ -119,7 +121,9 @@ impl Run<'_> {
                 let newest = watched.stream.newest;
                 let forget = u64::try_from(self.args.live.forget.as_nanos()).unwrap_or(u64::MAX);
                 let forget = Timestamp(newest.0.saturating_sub(forget));
-                events.extend(watched.tracker.compare(&view, watched.stream.totals(), newest, forget));
+                let lost = last.then(|| [watched.stream.dropped(), self.ledgers.lost()]);
+                let totals = watched.stream.totals();
+                events.extend(watched.tracker.compare(&view, totals, newest, forget, lost));
                 if let Some(page) = &mut self.page {
                     page.look(place, &mut view, &mut watched.stream, &watched.tracker);
                 }
@@ -161,7 +165,11 @@ impl Run<'_> {
             return;
         }
         self.remembered = Instant::now();
-        let newest = self.watched.iter().map(|watched| watched.stream.newest).min();
+        let clock = since_1970();
+        let times = self.watched.iter();
+        let newest = times
+            .filter_map(|watched| watched.source.now(&watched.stream, clock))
+            .min();
         let wanted: HashSet<[u8; 32]> = self
             .watched
             .iter()

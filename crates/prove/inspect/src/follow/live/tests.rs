@@ -56,7 +56,7 @@ impl Source {
         self.observer.live_into(&mut viewing);
         let mut view = viewing.finish(None);
         let totals: &Totals = self.observer.totals();
-        for event in self.tracker.compare(&view, totals, self.now, Timestamp(0)) {
+        for event in self.tracker.compare(&view, totals, self.now, Timestamp(0), None) {
             live.event(&event, Duration::from_secs(1));
         }
         live.handshakes(self.recent.handshakes(&mut view, self.packets));
