@@ -11,5 +11,5 @@ pub use fragments::{Filling, Fragments, ip_fragments};
 pub use ike::{Exchange, IkeHandshake, Message, Port};
 pub use path::{PathError, path_mtu};
 pub use rounds::{Flight, quic_rounds, segment, tcp_rounds};
-pub use setup::{Leg, Retransmission, SetUp, Within, set_up_within};
+pub use setup::{Leg, Retransmission, SetUp, Within, set_up_within, share_interval};
 pub use tls::{Certificates, TlsHandshake};

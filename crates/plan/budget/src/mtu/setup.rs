@@ -283,6 +283,14 @@ impl SetUp {
     }
 }
 
+/// The 95 % interval of a share of so many, by Wilson; all there is where there are none.
+pub fn share_interval(successes: u32, of: u32) -> (f64, f64) {
+    if of == 0 {
+        return (0.0, 1.0);
+    }
+    wilson(f64::from(successes.min(of)), f64::from(of))
+}
+
 /// Wilson's interval of a share at 95 %.
 fn wilson(successes: f64, n: f64) -> (f64, f64) {
     const Z: f64 = 1.959_963_985;
@@ -390,11 +398,12 @@ mod tests {
     #[test]
     fn an_interval_is_that_of_wilson() {
         // Wilson's score interval for 8 of 10: 0.4902 to 0.9433.
-        let (low, high) = wilson(8.0, 10.0);
+        let (low, high) = share_interval(8, 10);
         assert!(
             (low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4,
             "{low} {high}"
         );
+        assert_eq!(share_interval(0, 0), (0.0, 1.0));
     }
 
     #[test]
