@@ -203,7 +203,7 @@ fn serve_confined(place: &Path) {
         let node = deployment.node("amf").unwrap();
         let (files, sidecar) = (node.files.as_ref().unwrap(), node.sidecar.as_ref().unwrap());
         let report = confine::apply(&Confinement::of_sidecar(&file, files, sidecar, None));
-        println!("{report}");
+        println!("{report:?}");
         assert_eq!(report.failed(), None);
         println!("confined");
         let (ended, until) = tokio::sync::oneshot::channel();

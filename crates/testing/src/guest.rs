@@ -157,7 +157,6 @@ impl Guest {
     ///
     /// Works as root, and without where users may make user namespaces. Status 125 says that the
     /// guest ended before the program did: [`Error::Failed`] has the last lines of its console.
-    #[must_use]
     pub fn program(&self, name: impl AsRef<OsStr>) -> Program {
         match &self.booted {
             Booted::UserMode(kernel) => kernel.program(&self.terms, name.as_ref()),

@@ -240,8 +240,5 @@ impl ExceptionInEffect {
 
 /// The names of an identity as ledgers write them.
 pub(super) fn names(identity: &Identity) -> Vec<String> {
-    let dns = identity.dns().iter().map(|name| format!("dns:{name}"));
-    let ip = identity.ip().iter().map(|address| format!("ip:{address}"));
-    let uri = identity.uri().iter().map(|uri| format!("uri:{uri}"));
-    dns.chain(ip).chain(uri).collect()
+    identity.written(["dns:", "ip:", "uri:"]).collect()
 }

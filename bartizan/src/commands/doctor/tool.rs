@@ -143,7 +143,7 @@ impl Kind {
 
     /// In a lab root; `None` where the root has no such program.
     pub(super) fn in_root(&self, root: &LabRoot, reach: Reach) -> Option<Tool> {
-        root.command(self.program).ok()?;
+        let _ = root.command(self.program).ok()?;
         let of = root.directory().display().to_string();
         let place = Place::Root(root.clone(), self.program, reach);
         Some(self.at(&place, of, root.directory().to_owned()))

@@ -32,6 +32,14 @@ impl Identity {
         &self.uri
     }
 
+    /// Its names, each behind the words for its kind: DNS name, IP address, URI.
+    pub fn written(&self, [dns, ip, uri]: [&str; 3]) -> impl Iterator<Item = String> {
+        let dns = self.dns.iter().map(move |name| format!("{dns}{name}"));
+        let ip = self.ip.iter().map(move |address| format!("{ip}{address}"));
+        let uri = self.uri.iter().map(move |name| format!("{uri}{name}"));
+        dns.chain(ip).chain(uri)
+    }
+
     /// Returns true if every certificate that passes as this node also passes as `other`.
     fn passes_for(&self, other: &Self) -> bool {
         fn covers<T: PartialEq>(ours: &[T], theirs: &[T]) -> bool {

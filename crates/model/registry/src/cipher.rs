@@ -45,12 +45,6 @@ pub struct Cipher {
 }
 
 impl Cipher {
-    /// Returns true if the record cipher is AES with a key of 256 bits, as CNSA 2.0 asks.
-    #[must_use]
-    pub fn is_aes_256(&self) -> bool {
-        self.category == Some(Category(5))
-    }
-
     /// Bytes of authentication tag at the end of each record: 8 of AES-CCM-8, 16 of every other
     /// AEAD (RFC 5116, RFC 6655).
     pub fn tag(&self) -> u8 {

@@ -74,10 +74,6 @@ headers! {
 
 /// The most bytes of content in one TLS record (RFC 9846, section 5.1): 2^14.
 pub const TLS_RECORD_CONTENT: u16 = 16_384;
-/// The most bytes of a QUIC connection identifier in version 1 (RFC 9000, section 17.2).
-pub const QUIC_CONNECTION_ID_MOST: u8 = 20;
-/// The most bytes of a QUIC packet number (RFC 9000, section 17.1).
-pub const QUIC_PACKET_NUMBER_MOST: u8 = 4;
 /// The least bytes of a UDP datagram with a QUIC Initial packet (RFC 9000, section 14.1).
 pub const QUIC_INITIAL_LEAST: u16 = 1200;
 /// Factor of the bytes received that bounds the bytes a QUIC server may send before the address is

@@ -6,7 +6,7 @@ mod transform;
 mod v1;
 
 pub use authentication::{
-    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, authentication_method, hash_algorithm,
+    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, authentication_method,
 };
 pub use esp::{ESP_ENCRYPTIONS, ESP_INTEGRITIES, EspEncryption, EspIntegrity, esp_encryption, esp_integrity};
 pub use transform::{TRANSFORMS, Transform, TransformKind, transform, transform_named};

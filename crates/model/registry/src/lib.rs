@@ -40,8 +40,7 @@ pub use framework::{Asked, FRAMEWORKS, Framework, Means, Strength, Subject, aske
 pub use group::{GROUPS, Group, Kind, group, group_named};
 pub use header::{
     ECPRI_PAYLOAD_PUBLISHED, FRAGMENT_UNIT, HEADERS, Header, IP_PACKET_MOST, IPV4_MTU_LEAST, IPV6_MTU_LEAST,
-    QUIC_AMPLIFICATION, QUIC_CONNECTION_ID_MOST, QUIC_INITIAL_LEAST, QUIC_PACKET_NUMBER_MOST, TCP_INITIAL_BYTES,
-    TCP_INITIAL_SEGMENTS, TLS_RECORD_CONTENT,
+    QUIC_AMPLIFICATION, QUIC_INITIAL_LEAST, TCP_INITIAL_BYTES, TCP_INITIAL_SEGMENTS, TLS_RECORD_CONTENT,
 };
 pub use http::{
     HTTP_APIS, HttpApi, NETWORK_DOMAIN, NETWORK_FUNCTIONS, NetworkFunction, SBI_HEADER, http_api,
@@ -50,8 +49,7 @@ pub use http::{
 pub use ike::{
     AUTHENTICATION_METHODS, AuthenticationMethod, ESP_ENCRYPTIONS, ESP_INTEGRITIES, EspEncryption, EspIntegrity,
     HASH_ALGORITHMS, HashAlgorithm, IKEV1_AUTHENTICATION, IKEV1_CIPHERS, Ikev1Value, TRANSFORMS, Transform,
-    TransformKind, authentication_method, esp_encryption, esp_integrity, hash_algorithm, ikev1_value, transform,
-    transform_named,
+    TransformKind, authentication_method, esp_encryption, esp_integrity, ikev1_value, transform, transform_named,
 };
 pub use macsec::{
     MACSEC_ICV, MACSEC_KEY_ID, MACSEC_SALT, MACSEC_SCI, MACSEC_SECTAG, MACSEC_SUITES, MacsecSuite, macsec_suite,

@@ -6,7 +6,6 @@
 mod esp;
 mod macsec;
 mod named;
-mod quic;
 mod tls;
 
 use std::borrow::Cow;
@@ -18,7 +17,6 @@ use thiserror::Error;
 pub use esp::{Esp, EspCipher, Mode, UdpEncapsulation};
 pub use macsec::{Macsec, Sci};
 pub use named::{NameError, Protection};
-pub use quic::Quic;
 pub use tls::Tls;
 
 use crate::unit::Bytes;

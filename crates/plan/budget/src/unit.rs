@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, Mul};
+use std::ops::Add;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -136,12 +136,6 @@ macro_rules! quantity {
                 Self::new(read::<Self>(text)?)
             }
         }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{} {}", self.0, $unit)
-            }
-        }
     };
 }
 
@@ -173,11 +167,6 @@ impl Microseconds {
     /// No time.
     pub const ZERO: Self = Self(0.0);
 
-    /// Duration in seconds.
-    pub fn seconds(self) -> f64 {
-        self.0 / 1e6
-    }
-
     /// Excess over another duration; zero if shorter.
     #[must_use]
     pub fn beyond(self, other: Self) -> Self {
@@ -197,14 +186,6 @@ impl Add for Microseconds {
 impl Sum for Microseconds {
     fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
         times.fold(Self::ZERO, Add::add)
-    }
-}
-
-impl Mul<u32> for Microseconds {
-    type Output = Self;
-
-    fn mul(self, times: u32) -> Self {
-        Self(self.0 * f64::from(times))
     }
 }
 
@@ -341,7 +322,7 @@ mod tests {
         assert_eq!("10Gb/s".parse::<BitsPerSecond>().unwrap().value(), 1e10);
         assert_eq!("575 Mbit/s".parse::<BitsPerSecond>().unwrap().value(), 5.75e8);
         assert_eq!("1.5ms".parse::<Microseconds>().unwrap().value(), 1500.0);
-        assert_eq!("15 s".parse::<Microseconds>().unwrap().seconds(), 15.0);
+        assert_eq!("15 s".parse::<Microseconds>().unwrap().value(), 15e6);
         assert_eq!("40%".parse::<Share>().unwrap().value(), 0.4);
         assert_eq!("7678".parse::<Bytes>().unwrap().value(), 7678);
         assert_eq!("8KiB".parse::<Bytes>().unwrap().value(), 8192);

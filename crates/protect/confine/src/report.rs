@@ -1,7 +1,5 @@
 //! The outcome of each step.
 
-use std::fmt;
-
 /// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -66,26 +64,5 @@ impl Report {
         self.steps
             .iter()
             .find(|step| matches!(step.outcome, Outcome::Failed(_)))
-    }
-
-    /// Returns true if every step is in effect in full.
-    #[must_use]
-    pub fn complete(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step.outcome, Outcome::Done(_)))
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.name, self.outcome.word(), self.outcome.detail())
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for step in &self.steps {
-            writeln!(f, "{step}")?;
-        }
-        Ok(())
     }
 }

@@ -80,8 +80,5 @@ pub fn due(
 
 /// The names of a node, as certificates' are written.
 pub fn names(identity: &Identity) -> BTreeSet<String> {
-    let dns = identity.dns().iter().map(|name| format!("DNS:{name}"));
-    let ip = identity.ip().iter().map(|address| format!("IP:{address}"));
-    let uri = identity.uri().iter().map(|uri| format!("URI:{uri}"));
-    dns.chain(ip).chain(uri).collect()
+    identity.written(["DNS:", "IP:", "URI:"]).collect()
 }

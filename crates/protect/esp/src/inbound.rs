@@ -61,11 +61,6 @@ impl Inbound {
         self.window.highest
     }
 
-    /// Its algorithms.
-    pub fn suite(&self) -> Suite {
-        self.suite
-    }
-
     /// Opens an ESP packet where it stands.
     ///
     /// # Errors

@@ -64,6 +64,7 @@ pub struct RevocationList {
 }
 
 /// Certificates of authorities, at a time, with lists of what they have revoked.
+#[must_use]
 pub struct Anchors {
     trusted: TrustAnchors,
     /// SHA-1 digests of their public keys.
@@ -103,7 +104,6 @@ impl Anchors {
     }
 
     /// Adds these lists. Among several of one issuer the first that covers a certificate decides.
-    #[must_use]
     pub fn revoking(mut self, lists: Vec<RevocationList>, revocation: Revocation) -> Self {
         self.lists = lists;
         self.revocation = revocation;
@@ -112,14 +112,12 @@ impl Anchors {
 
     /// Accepts only these signature algorithms from a peer, by their AlgorithmIdentifiers without
     /// the SEQUENCE around them.
-    #[must_use]
     pub fn accepting(mut self, accepted: Vec<AlgorithmIdentifier>) -> Self {
         self.accepted = Some(accepted);
         self
     }
 
     /// Accepts only these signatures on certificates and revocation lists.
-    #[must_use]
     pub fn accepting_of_chains(mut self, accepted: Vec<&'static dyn SignatureVerificationAlgorithm>) -> Self {
         self.of_chains = accepted;
         self

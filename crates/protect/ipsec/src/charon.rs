@@ -1,6 +1,6 @@
 //! Abilities of a running charon, taken from its answers and not guessed from its version.
 
-use bartizan_deployment::{IkeAlgorithm, IkeEngine, KeyExchange};
+use bartizan_deployment::{IkeAlgorithm, IkeEngine};
 use bartizan_registry::{TransformKind, transform_named};
 
 use crate::Kernel;
@@ -153,12 +153,6 @@ impl Charon {
     #[must_use]
     pub fn has(&self, algorithm: IkeAlgorithm) -> bool {
         self.plugin_of(algorithm).is_some()
-    }
-
-    /// Returns true if charon implements every method of a key exchange.
-    #[must_use]
-    pub fn can(&self, exchange: &KeyExchange) -> bool {
-        exchange.methods().iter().all(|method| self.has(*method))
     }
 
     /// Returns true if charon knows additional key exchanges (RFC 9370), which came with 6.0.0.

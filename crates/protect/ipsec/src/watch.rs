@@ -140,6 +140,7 @@ pub struct Sighting {
 bartizan_registry::made! {
     /// A watch over one charon.
     #[derive(Debug)]
+    #[must_use]
     pub struct Watch<'a>,
     /// A watch over the charon behind `socket`, whose connections are those of `expectations`.
     pub new(socket: PathBuf, expectations: &'a Expectations, recorder: Recorder, metrics: &'a Metrics) {
@@ -183,7 +184,6 @@ struct Unreported {
 
 impl<'a> Watch<'a> {
     /// The same, with what is to be known of its links left for `status` to read.
-    #[must_use]
     pub fn remembering(mut self) -> Self {
         if let Some(file) = memory::file_of(&self.socket) {
             self.memory = Memory::in_file(file);
@@ -192,14 +192,12 @@ impl<'a> Watch<'a> {
     }
 
     /// The same, with IKE_SAs that have to be replaced or taken down.
-    #[must_use]
     pub fn replacing(mut self, overdue: &'a Overdue) -> Self {
         self.overdue = Some(overdue);
         self
     }
 
     /// The same by another clock, for the day whose policies are in effect, and with all SAs looked at anew this often.
-    #[must_use]
     pub fn with_time(mut self, clock: fn() -> SystemTime, sweep: Duration) -> Self {
         self.clock = clock;
         self.sweep = sweep;

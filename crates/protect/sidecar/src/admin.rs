@@ -12,11 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bartizan_server::{Connections, browser, contained};
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, VARY};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use bartizan_server::{Answer, Connections, browser, contained, plain, typed};
+use http::header::{ALLOW, VARY};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -51,14 +49,14 @@ impl Admin {
         Arc::new(Self { registry, state })
     }
 
-    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    fn answer<B>(&self, request: &Request<B>) -> Answer {
         let mut answer = self.found(request);
         browser::protect(&mut answer);
         answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
         answer
     }
 
-    fn found<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    fn found<B>(&self, request: &Request<B>) -> Answer {
         let method = request.method();
         if method != Method::GET && method != Method::HEAD {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
@@ -108,21 +106,8 @@ impl Admin {
     }
 }
 
-fn json(value: &Value) -> Response<Full<Bytes>> {
+fn json(value: &Value) -> Answer {
     typed(StatusCode::OK, "application/json", format!("{value:#}\n"))
-}
-
-fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    typed(status, "text/plain; charset=utf-8", body)
-}
-
-fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
 }
 
 /// Serves until the process ends: an operator looks on while a sidecar drains. Where a successor has taken the port over, it is that one

@@ -37,10 +37,7 @@ pub(crate) fn wanted(identity: &Identity) -> String {
 
 /// The options by which `bartizan ca issue` writes these names, each after a blank.
 pub fn issue_options(identity: &Identity) -> String {
-    let dns = identity.dns().iter().map(|name| format!(" --dns {name}"));
-    let ip = identity.ip().iter().map(|address| format!(" --ip {address}"));
-    let uri = identity.uri().iter().map(|uri| format!(" --uri {uri}"));
-    dns.chain(ip).chain(uri).collect()
+    identity.written([" --dns ", " --ip ", " --uri "]).collect()
 }
 
 #[cfg(test)]

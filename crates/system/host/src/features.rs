@@ -56,14 +56,6 @@ pub enum Support {
     Unknown(String),
 }
 
-impl Support {
-    /// Returns true if it worked.
-    #[must_use]
-    pub fn present(&self) -> bool {
-        *self == Self::Present
-    }
-}
-
 impl Feature {
     /// The kernel's support of this feature, tried once by this process: a kernel does not change
     /// while it runs.
@@ -131,7 +123,7 @@ fn in_a_namespace(line: &str) -> Support {
 }
 
 /// `ip` and `tc` are in `sbin`, which users do not always have in their path.
-fn path_with_sbin() -> String {
+pub(crate) fn path_with_sbin() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/sbin:/sbin")
 }
@@ -199,7 +191,7 @@ mod tests {
     #[test]
     fn a_device_that_no_kernel_has_is_absent_and_a_missing_program_is_unknown() {
         let made_up = in_a_namespace("ip link add name btz0 type nosuchkind");
-        assert!(!made_up.present(), "{made_up:?}");
+        assert_ne!(made_up, Support::Present);
         let missing = in_a_namespace("no-such-program");
         assert!(matches!(missing, Support::Unknown(_)), "{missing:?}");
     }

@@ -94,7 +94,7 @@ impl Table {
         let apart = Program::new("unshare")
             .package("util-linux")
             .arguments(["--net", "--", "sh", "-c", &list])
-            .environment("PATH", path_with_sbin())
+            .environment("PATH", crate::features::path_with_sbin())
             .environment("LC_ALL", "C")
             .text(&self.script())?
             .run(PATIENCE);
@@ -197,11 +197,6 @@ fn ask(arguments: &[&str]) -> Result<Finished, Error> {
 fn nft() -> Program {
     let nft = Program::of_system("nft").package("nftables");
     nft.environment("LC_ALL", "C")
-}
-
-fn path_with_sbin() -> String {
-    let path = std::env::var("PATH").unwrap_or_default();
-    format!("{path}:/usr/sbin:/sbin")
 }
 
 /// A refusal for want of a right is one of its own.

@@ -20,6 +20,7 @@ const WHOLE: usize = 256 << 20;
 
 /// A program to run: what, with which arguments and environment, and where.
 #[derive(Debug, Default)]
+#[must_use]
 pub struct Program {
     name: OsString,
     shown: String,
@@ -58,21 +59,18 @@ impl Program {
     }
 
     /// The Debian package that has it, for the hint when it is missing.
-    #[must_use]
     pub fn package(mut self, package: &'static str) -> Self {
         self.package = Some(package);
         self
     }
 
     /// Adds one argument.
-    #[must_use]
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
     /// Adds arguments.
-    #[must_use]
     pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments
             .extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
@@ -80,7 +78,6 @@ impl Program {
     }
 
     /// Sets a variable of its environment; the rest is inherited.
-    #[must_use]
     pub fn environment(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment
             .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
@@ -88,28 +85,24 @@ impl Program {
     }
 
     /// Runs it inside a network namespace, instead of that of the thread that starts it.
-    #[must_use]
     pub fn inside(mut self, namespace: &Namespace) -> Self {
         self.namespace = Some(namespace.handle());
         self
     }
 
     /// Runs it in a directory.
-    #[must_use]
     pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
         self
     }
 
     /// Copies standard output and standard error, as they come, to a file made for it (an older one is emptied).
-    #[must_use]
     pub fn log(mut self, file: impl AsRef<Path>) -> Self {
         self.log = Some(file.as_ref().to_owned());
         self
     }
 
     /// Sets its standard input, instead of nothing.
-    #[must_use]
     pub fn input(mut self, input: OwnedFd) -> Self {
         self.input = Some(input);
         self
@@ -132,14 +125,12 @@ impl Program {
 
     /// Sets its name in messages, for a program whose name alone says too little (one run through a
     /// loader).
-    #[must_use]
     pub fn shown_as(mut self, shown: &str) -> Self {
         shown.clone_into(&mut self.shown);
         self
     }
 
     /// Leaves the first arguments out of messages: those of a wrapper that are not the program's own.
-    #[must_use]
     pub fn hide_arguments(mut self, count: usize) -> Self {
         self.hidden = count;
         self

@@ -33,14 +33,6 @@ impl Version {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    /// The option of `ip` for it.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::V4 => "-4",
-            Self::V6 => "-6",
-        }
-    }
-
     const fn family(self) -> u8 {
         match self {
             Self::V4 => libc::AF_INET as u8,

@@ -87,8 +87,3 @@ pub static HASH_ALGORITHMS: &[HashAlgorithm] = hashes! {
 pub fn authentication_method(id: u8) -> Option<&'static AuthenticationMethod> {
     AUTHENTICATION_METHODS.iter().find(|known| known.id == id)
 }
-
-/// The hash algorithm with this number.
-pub fn hash_algorithm(id: u16) -> Option<&'static HashAlgorithm> {
-    HASH_ALGORITHMS.iter().find(|known| known.id == id)
-}

@@ -2,7 +2,6 @@
 //! `vxlan`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`,
 //! `tls:TLS_AES_256_GCM_SHA384`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use bartizan_registry::{
@@ -355,12 +354,6 @@ impl Protection {
             Kind::Tunnel(tunnel) => tunnel.outer.unwrap_or(inner),
             _ => inner,
         }
-    }
-}
-
-impl fmt::Display for Protection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name)
     }
 }
 

@@ -157,8 +157,9 @@ impl Association {
         for count in [streams.outbound, streams.inbound] {
             to.number(count);
         }
-        for count in self.counts.list().into_iter().chain(self.totals.list()) {
-            to.number(count);
+        let (mut counts, mut totals) = (self.counts, self.totals);
+        for count in counts.fields().into_iter().chain(totals.fields()) {
+            to.number(*count);
         }
         for octets in [self.used, self.owed, self.credit] {
             to.number(octets as u64);
@@ -218,8 +219,10 @@ impl Association {
         association.has_streams(from.streams()?);
         (association.state, association.opened) = (State::Established, true);
         association.opening_ends = None;
-        association.counts = Counts::read(|| from.number())?;
-        association.totals = Totals::read(|| from.number())?;
+        let counts = association.counts.fields();
+        for count in counts.into_iter().chain(association.totals.fields()) {
+            *count = from.number()?;
+        }
         association.used = from.number()?;
         association.owed = from.number()?;
         association.credit = from.number()?;
@@ -263,7 +266,8 @@ impl Association {
 }
 
 impl Counts {
-    const fn list(&self) -> [u64; 6] {
+    /// All of them, in the order of the state.
+    fn fields(&mut self) -> [&mut u64; 6] {
         let Self {
             sent,
             acknowledged,
@@ -271,51 +275,22 @@ impl Counts {
             handed,
             confirmed,
             reported,
-        } = *self;
+        } = self;
         [sent, acknowledged, received, handed, confirmed, reported]
-    }
-
-    fn read(mut next: impl FnMut() -> Option<u64>) -> Option<Self> {
-        Some(Self {
-            sent: next()?,
-            acknowledged: next()?,
-            received: next()?,
-            handed: next()?,
-            confirmed: next()?,
-            reported: next()?,
-        })
     }
 }
 
 impl Totals {
-    const fn list(&self) -> [u64; 6] {
-        let Self {
-            sent,
-            sent_octets,
-            received,
-            received_octets,
-            unacknowledged,
-            undelivered,
-        } = *self;
+    /// All of them, in the order of the state.
+    fn fields(&mut self) -> [&mut u64; 6] {
         [
-            sent,
-            sent_octets,
-            received,
-            received_octets,
-            unacknowledged,
-            undelivered,
+            &mut self.sent,
+            &mut self.sent_octets,
+            &mut self.received,
+            &mut self.received_octets,
+            &mut self.unacknowledged,
+            &mut self.undelivered,
         ]
-    }
-
-    fn read(mut next: impl FnMut() -> Option<u64>) -> Option<Self> {
-        Some(Self {
-            sent: next()?,
-            sent_octets: next()?,
-            received: next()?,
-            received_octets: next()?,
-            unacknowledged: next()?,
-            undelivered: next()?,
-        })
     }
 }
 

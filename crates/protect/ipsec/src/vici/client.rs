@@ -64,11 +64,6 @@ bartizan_registry::made! {
 }
 
 impl Client {
-    /// The socket it is connected to.
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
     /// Runs a command and returns its answer, whatever it says.
     ///
     /// # Errors

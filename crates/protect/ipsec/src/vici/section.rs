@@ -64,12 +64,6 @@ impl Section {
         self.entries.push((name.into(), value));
     }
 
-    /// Returns true if it has no entries.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Names and values in order.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.entries.iter().map(|(name, value)| (name.as_str(), value))

@@ -21,6 +21,7 @@ const MOST_NAMES: usize = 100;
 bartizan_registry::made! {
     /// Contents of a certificate of a network function or IPsec endpoint.
     #[derive(Debug, Clone)]
+    #[must_use]
     pub struct Leaf,
     /// A certificate of ninety days, without names yet.
     pub new(name: &str) -> Result<Self, Error> {
@@ -64,21 +65,18 @@ impl Leaf {
     }
 
     /// Sets what it is for.
-    #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
     /// Sets the kind of the key.
-    #[must_use]
     pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = Some(algorithm);
         self
     }
 
     /// Sets the validity; a certificate that has ended already can be made so.
-    #[must_use]
     pub fn lifetime(mut self, lifetime: Lifetime) -> Self {
         self.lifetime = lifetime;
         self

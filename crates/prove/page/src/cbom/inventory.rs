@@ -2,14 +2,13 @@
 
 mod document;
 mod ipsec;
-mod recorder;
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt::Display;
 
-use bartizan_ledger::Certificate;
-use bartizan_posture::{Posture, Reply, Source};
+use bartizan_inspect::Recorder;
+use bartizan_posture::{JudgedEspSa, JudgedIkeSa, Ledgers, Posture, Reply};
 use bartizan_registry::CipherSuite;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::sctp::Association;
@@ -104,14 +103,10 @@ impl Inventory {
             nodes,
         });
     }
+}
 
-    /// Adds a connection, what follows from it, and what ledgers say of it.
-    pub fn connection<'a>(
-        &mut self,
-        connection: &Connection,
-        posture: &Posture,
-        chains: impl Iterator<Item = (Source, &'a [Certificate])>,
-    ) {
+impl Recorder for Inventory {
+    fn connection(&mut self, connection: &Connection, posture: &Posture, recorded: &bartizan_posture::Evidence<'_>) {
         let between = format!("{} -> {}", connection.client, connection.server);
         let mut uses = BTreeSet::new();
         if let Content::Tls(tls) = &connection.content
@@ -129,7 +124,7 @@ impl Inventory {
             let signed = signed.map(|seen| self.packets(seen.first, seen.last, &between));
             uses.insert(self.protocol(protocol, &places, &[signed.into_iter().collect(), Vec::new()]));
         }
-        for (source, chain) in chains {
+        for (source, chain) in recorded.recorded_chains() {
             let place = Place::of(&source, self.current(), &between);
             for certificate in chain {
                 uses.insert(self.certificate(Described::of_ledger(certificate), place.as_slice()));
@@ -145,8 +140,7 @@ impl Inventory {
         self.service("tcp", &connection.server.to_string(), posture, span, uses);
     }
 
-    /// Adds an association.
-    pub fn association(&mut self, association: &Association, posture: &Posture) {
+    fn association(&mut self, association: &Association, posture: &Posture) {
         let between = format!("{} -> {}", association.initiator, association.responder);
         let mut uses = BTreeSet::new();
         if let Some(hello) = association.dtls.as_ref().and_then(|dtls| dtls.server_hello.as_ref()) {
@@ -159,8 +153,8 @@ impl Inventory {
         self.service("sctp", &association.responder.to_string(), posture, span, uses);
     }
 
-    /// Adds a protocol over UDP: QUIC and DTLS with what they agreed on, and all others as services.
-    pub fn datagrams(&mut self, datagrams: &Datagrams, posture: &Posture) {
+    /// QUIC and DTLS with what they agreed on, and all others as services.
+    fn datagrams(&mut self, datagrams: &Datagrams, posture: &Posture) {
         let between = format!("{} -> {}", datagrams.client, datagrams.server);
         let mut uses = BTreeSet::new();
         if let Some(hello) = datagrams.quic.as_ref().and_then(|quic| quic.tls.server_hello.as_ref()) {
@@ -176,6 +170,16 @@ impl Inventory {
         self.service("udp", &datagrams.server.to_string(), posture, span, uses);
     }
 
+    fn ike(&mut self, judged: &JudgedIkeSa, ledgers: &Ledgers) {
+        self.ike_sa(judged, ledgers.of_ike(&judged.sa));
+    }
+
+    fn esp(&mut self, judged: &JudgedEspSa, ledgers: &Ledgers) {
+        self.esp_sa(judged, ledgers.of_esp(&judged.sa));
+    }
+}
+
+impl Inventory {
     fn current(&self) -> usize {
         self.captures.len().saturating_sub(1)
     }

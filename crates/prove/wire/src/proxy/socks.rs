@@ -1,6 +1,6 @@
 //! SOCKS, versions 4, 4A and 5 (RFC 1928, RFC 1929).
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::session::{Known, Progress, View};
 use super::{Command, Hop, Place, ProxyProtocol, Secret, Stage};
@@ -16,6 +16,17 @@ enum Halt {
     Not,
 }
 
+impl Halt {
+    fn progress(self, known: &Known) -> Progress {
+        match self {
+            Self::More => Progress::More,
+            // A proxy has answered: what it goes on with must be SOCKS.
+            Self::Not if known.confirmed => Progress::Stop(Stage::Malformed),
+            Self::Not => Progress::Not,
+        }
+    }
+}
+
 type Part<T> = Result<T, Halt>;
 
 fn whole<T>(part: Option<T>) -> Part<T> {
@@ -24,13 +35,8 @@ fn whole<T>(part: Option<T>) -> Part<T> {
 
 /// Reads version 5, all of it anew: it is short.
 pub(super) fn five(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Progress {
-    match negotiate_5(view, hop, known) {
-        Ok(progress) => progress,
-        Err(Halt::More) => Progress::More,
-        // A proxy has answered: what it goes on with must be SOCKS.
-        Err(Halt::Not) if known.confirmed => Progress::Stop(Stage::Malformed),
-        Err(Halt::Not) => Progress::Not,
-    }
+    let read = negotiate_5(view, hop, known);
+    read.unwrap_or_else(|halt| halt.progress(known))
 }
 
 fn negotiate_5(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Part<Progress> {
@@ -104,34 +110,22 @@ fn is(byte: Option<u8>, wanted: u8) -> Part<()> {
 
 /// Address type, address and port (RFC 1928, section 5).
 fn place(cursor: &mut Cursor<'_>) -> Part<Place> {
-    let kind = whole(cursor.u8())?;
-    let address = match kind {
-        1 => whole(cursor.take(4))?,
-        3 => whole(cursor.vector8())?.rest(),
-        4 => whole(cursor.take(16))?,
+    let address = match whole(cursor.u8())? {
+        1 => IpAddr::from(whole(cursor.array::<4>())?),
+        3 => {
+            let name = whole(cursor.vector8())?.rest();
+            return Ok(Place::name(name, whole(cursor.u16())?));
+        }
+        4 => IpAddr::from(whole(cursor.array::<16>())?),
         _ => return Err(Halt::Not),
     };
-    let port = whole(cursor.u16())?;
-    let place = match kind {
-        1 => address
-            .first_chunk()
-            .map(|four: &[u8; 4]| Place::Socket(SocketAddr::new(Ipv4Addr::from(*four).into(), port))),
-        4 => address
-            .first_chunk()
-            .map(|six: &[u8; 16]| Place::Socket(SocketAddr::new(Ipv6Addr::from(*six).into(), port))),
-        _ => Some(Place::name(address, port)),
-    };
-    whole(place)
+    Ok(Place::Socket(SocketAddr::new(address, whole(cursor.u16())?)))
 }
 
 /// Reads versions 4 and 4A.
 pub(super) fn four(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Progress {
-    match negotiate_4(view, hop, known) {
-        Ok(progress) => progress,
-        Err(Halt::More) => Progress::More,
-        Err(Halt::Not) if known.confirmed => Progress::Stop(Stage::Malformed),
-        Err(Halt::Not) => Progress::Not,
-    }
+    let read = negotiate_4(view, hop, known);
+    read.unwrap_or_else(|halt| halt.progress(known))
 }
 
 fn negotiate_4(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Part<Progress> {
@@ -143,9 +137,7 @@ fn negotiate_4(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Part<Progre
         _ => return Err(Halt::Not),
     };
     let port = whole(client.u16())?;
-    let Some(&[a, b, c, d]) = client.take(4).and_then(<[u8]>::first_chunk) else {
-        return Err(Halt::More);
-    };
+    let [a, b, c, d] = whole(client.array())?;
     if !text(&mut client)?.iter().all(u8::is_ascii_graphic) {
         return Err(Halt::Not);
     }
@@ -165,14 +157,12 @@ fn negotiate_4(view: &View<'_>, hop: &mut Hop, known: &mut Known) -> Part<Progre
             return Err(Halt::Not);
         }
         let port = whole(server.u16())?;
-        let Some(&[a, b, c, d]) = server.take(4).and_then(<[u8]>::first_chunk) else {
-            return Err(Halt::More);
-        };
+        let address = IpAddr::from(whole(server.array::<4>())?);
         known.confirmed = true;
         if code != 0x5a {
             return Ok(Progress::Stop(Stage::Refused(code.into())));
         }
-        hop.bound = Some(Place::Socket(SocketAddr::new(Ipv4Addr::new(a, b, c, d).into(), port)));
+        hop.bound = Some(Place::Socket(SocketAddr::new(address, port)));
         answers -= 1;
     }
     Ok(open(view, [client, server]))

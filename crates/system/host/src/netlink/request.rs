@@ -74,6 +74,7 @@ impl From<io::Error> for Refused {
 }
 
 /// A request that is being written.
+#[must_use]
 pub struct Request {
     family: Family,
     kind: u16,
@@ -110,14 +111,12 @@ impl Request {
 
     /// Has the kernel list no more than the request's header and attributes ask for, where it can
     /// (Linux 4.20).
-    #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
     /// Adds an attribute, filled up to a multiple of four bytes.
-    #[must_use]
     pub fn attribute(mut self, kind: u16, content: &[u8]) -> Self {
         let length = u16::try_from(ATTRIBUTE + content.len()).unwrap_or(u16::MAX);
         self.bytes.extend(length.to_ne_bytes());
@@ -129,7 +128,6 @@ impl Request {
     }
 
     /// Adds an attribute that holds those which `inside` adds.
-    #[must_use]
     pub fn nested(mut self, kind: u16, inside: impl FnOnce(Self) -> Self) -> Self {
         let begins = self.bytes.len();
         self = self.attribute(kind | NESTED, &[]);

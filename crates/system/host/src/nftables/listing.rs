@@ -121,12 +121,6 @@ impl Listing {
         rules.filter_map(|rule| rule.comment.as_deref())
     }
 
-    /// Number of elements of a set; elements that pass with time count while they are left.
-    pub fn elements(&self, set: &str) -> usize {
-        let set = self.objects.get(&("set".to_owned(), set.to_owned()));
-        set.and_then(|set| set["elem"].as_array()).map_or(0, Vec::len)
-    }
-
     /// The elements of a set, each as words: `10.0.0.1 udp 53`.
     pub fn members(&self, set: &str) -> Vec<String> {
         let set = self.objects.get(&("set".to_owned(), set.to_owned()));

@@ -109,7 +109,7 @@ mod as_root {
         let listing = Table::listed(table.name()).unwrap().unwrap();
         assert_eq!(listing.packets("kept"), Some(0));
         assert_eq!(listing.comments().collect::<Vec<_>>(), ["first", "second"]);
-        assert_eq!(listing.elements("peers"), 2);
+        assert_eq!(listing.members("peers").len(), 2);
         let of_now = || generation().unwrap();
         let counted = counters(table.name(), of_now()).unwrap().unwrap();
         assert_eq!(counted.into_iter().collect::<Vec<_>>(), [("kept".to_owned(), 0)]);

@@ -29,6 +29,7 @@ const METRIC_OF_IPV6: u32 = 1024;
 
 /// A route in a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use]
 pub struct Route {
     version: Version,
     bits: u8,
@@ -93,7 +94,6 @@ impl Route {
     }
 
     /// To a network alone.
-    #[must_use]
     pub fn to(mut self, address: IpAddr, bits: u8) -> Self {
         self.bits = bits;
         if bits == 0 {
@@ -104,13 +104,11 @@ impl Route {
     }
 
     /// Packets without a sender get this one.
-    #[must_use]
     pub fn source(self, address: IpAddr) -> Self {
         self.attribute(PREFERRED_SOURCE, &octets(address))
     }
 
     /// Made by a program of this number.
-    #[must_use]
     pub fn made_by(mut self, program: u8) -> Self {
         self.maker = program;
         self

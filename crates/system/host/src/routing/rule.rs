@@ -35,6 +35,7 @@ const PORT_MASKS: [u16; 2] = [28, 29];
 bartizan_registry::made! {
     /// A rule of policy routing.
     #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+    #[must_use]
     pub struct Rule,
     /// A rule for all packets that leads nowhere yet. Rules of a lower priority number are asked
     /// first.
@@ -56,7 +57,6 @@ impl Rule {
     }
 
     /// For packets to a network.
-    #[must_use]
     pub fn to(mut self, address: IpAddr, bits: u8) -> Self {
         self.bits[0] = bits;
         // A rule for all addresses names none.
@@ -68,7 +68,6 @@ impl Rule {
     }
 
     /// For packets from a network.
-    #[must_use]
     pub fn from(mut self, address: IpAddr, bits: u8) -> Self {
         self.bits[1] = bits;
         if bits == 0 {
@@ -79,25 +78,21 @@ impl Rule {
     }
 
     /// For packets that this interface received; those of this host come from `lo`.
-    #[must_use]
     pub fn input(self, interface: &str) -> Self {
         self.attribute(INPUT, &[interface.as_bytes(), &[0]].concat())
     }
 
     /// For one protocol in IP.
-    #[must_use]
     pub fn protocol(self, protocol: u8) -> Self {
         self.attribute(PROTOCOL, &[protocol])
     }
 
     /// For ports of the sender, the first and the last.
-    #[must_use]
     pub fn source_ports(self, ports: (u16, u16)) -> Self {
         self.ports(SOURCE_PORTS, ports)
     }
 
     /// For ports of the receiver, the first and the last.
-    #[must_use]
     pub fn destination_ports(self, ports: (u16, u16)) -> Self {
         self.ports(DESTINATION_PORTS, ports)
     }
@@ -107,41 +102,35 @@ impl Rule {
     }
 
     /// For packets that have none of these bits in their mark.
-    #[must_use]
     pub fn unmarked(self, mask: u32) -> Self {
         self.attribute(MASK, &mask.to_ne_bytes())
     }
 
     /// Also for IPv6 packets whose sender is not known yet, where the sender that the kernel then
     /// chooses is of the rule.
-    #[must_use]
     pub fn finding_source(mut self) -> Self {
         self.flags |= FIND_SOURCE;
         self
     }
 
     /// Made by a program of this number.
-    #[must_use]
     pub fn made_by(self, program: u8) -> Self {
         self.attribute(MADE_BY, &[program])
     }
 
     /// Looks in a table.
-    #[must_use]
     pub fn lookup(mut self, table: u32) -> Self {
         self.action = TO_TABLE;
         self.attribute(TABLE, &table.to_ne_bytes())
     }
 
     /// Goes on at the rules of a priority.
-    #[must_use]
     pub fn goto(mut self, priority: u32) -> Self {
         self.action = GOTO_RULE;
         self.attribute(GOTO, &priority.to_ne_bytes())
     }
 
     /// Ends there: the destination is unreachable.
-    #[must_use]
     pub fn unreachable(mut self) -> Self {
         self.action = UNREACHABLE;
         self

@@ -24,7 +24,11 @@ struct Proofs {
 
 impl Inventory {
     /// Adds an IKE_SA, what follows from it, and what ledgers say of it.
-    pub fn ike<'a>(&mut self, judged: &JudgedIkeSa, records: impl Iterator<Item = (Source, &'a ledger::IkeSa)>) {
+    pub(super) fn ike_sa<'a>(
+        &mut self,
+        judged: &JudgedIkeSa,
+        records: impl Iterator<Item = (Source, &'a ledger::IkeSa)>,
+    ) {
         let sa = &judged.sa;
         let between = format!("{} -> {}", sa.initiator, sa.responder);
         let records: Vec<(Source, &ledger::IkeSa)> = records.collect();
@@ -66,7 +70,7 @@ impl Inventory {
     }
 
     /// Adds an ESP security association, what follows from it, and what a ledger says of its CHILD_SA.
-    pub fn esp(&mut self, judged: &JudgedEspSa, record: Option<(Source, &ledger::ChildSa)>) {
+    pub(super) fn esp_sa(&mut self, judged: &JudgedEspSa, record: Option<(Source, &ledger::ChildSa)>) {
         let sa = &judged.sa;
         let between = format!("{} -> {}, SPI 0x{:08x}", sa.source, sa.destination, sa.spi);
         let mut places = vec![self.packets(sa.first, sa.last, &between)];
