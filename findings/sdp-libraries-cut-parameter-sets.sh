@@ -3,14 +3,15 @@
 # Guess: a format parameter is a name, an equal sign and a value, and the value may have equal
 #   signs of its own: the parameter sets of H.264 are base64 (RFC 6184, 8.1), as a video call over
 #   NR offers them. Blanks may stand behind a semicolon, as in the examples of RFC 4867 (8.3).
-# Seen: sdp cuts the value at its second equal sign: of aM48gA== it keeps aM48gA, and writes that.
-#   ts-sdp refuses the whole offer. Where there are blanks, its parameter is named " bw", so bw is
-#   not found.
+# Seen: sdp cuts the value at its second equal sign: of aM48gA== it keeps aM48gA, and writes
+#   that. ts-sdp refuses the whole offer. Where there are blanks, its parameter is named " bw", so
+#   bw is not found.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-npm install --silent --no-audit --no-fund --ignore-scripts sdp@3.2.2 @webex/ts-sdp@1.7.0 >npm.log 2>&1 ||
+npm install --silent --no-audit --no-fund --ignore-scripts \
+  sdp@3.2.2 @webex/ts-sdp@1.7.0 >npm.log 2>&1 ||
   { cat npm.log; exit 1; }
 cat >run.js <<'JS'
 const sdp = require("sdp");

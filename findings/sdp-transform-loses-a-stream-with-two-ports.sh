@@ -4,8 +4,8 @@
 #   stream is read as each other: kind, port, protocol, formats. What cannot be read is an error,
 #   or is among the lines that are `invalid`.
 # Seen: of `m=audio 49170/2 RTP/AVP 96` nothing is read. The stream has neither kind nor port nor
-#   formats, and the line is nowhere else. Written again, it is `m=undefined NaN undefined`, with the
-#   attributes behind it. There is no error.
+#   formats, and the line is nowhere else. Written again, it is `m=undefined NaN undefined`, with
+#   the attributes behind it. There is no error.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
