@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packages: another-json 0.2.0, json-canon 1.0.1, canonical-json 0.4.0, with canonicalize 4.0.0 as
-#   the writer that does it (Node 20), seen on 2026-11-30.
+# Packages: another-json 0.2.0, json-canon 1.0.1, canonical-json 0.4.0, with canonicalize 4.0.0
+#   as the writer that does it (Node 20), seen on 2026-11-30.
 # Guess: canonical JSON is JSON: a control character is \u001f with a small u, members are sorted by
 #   their code units whatever they look like, and a member that is undefined in JavaScript is left
 #   out, as JSON.stringify does (RFC 8785, 3.2).
@@ -38,4 +38,16 @@ JS
 seen=$(node run.mjs)
 echo "$seen"
 diff - <(echo "$seen") <<'SEEN' || { echo "changed" >&2; exit 1; }
+another-json {"text":"\U001F"} read as SyntaxError
+json-canon {"text":"\u001f"} read as {"text":"\u001f"}
+canonical-json {"text":"\u001f"} read as {"text":"\u001f"}
+canonicalize {"text":"\u001f"} read as {"text":"\u001f"}
+another-json {"10":1,"9":2} read as {"9":2,"10":1}
+json-canon {"10":1,"9":2} read as {"9":2,"10":1}
+canonical-json {"9":2,"10":1} read as {"9":2,"10":1}
+canonicalize {"10":1,"9":2} read as {"9":2,"10":1}
+another-json Error read as SyntaxError
+json-canon {,"b":1} read as SyntaxError
+canonical-json {"b":1} read as {"b":1}
+canonicalize {"b":1} read as {"b":1}
 SEEN
