@@ -35,22 +35,22 @@ fn started_after(faults: &[(&'static str, Fault)], before: impl FnOnce(&ApiServe
     std::fs::write(place.path("token"), "a-token\n").unwrap();
     let server = ApiServer::start(&place.path("cluster"), faults);
     before(&server);
-    let url = format!("--server=https://{}", server.address());
-    let controller = Program::new(env!("CARGO_BIN_EXE_bartizan"))
-        .arguments([
-            "controller",
-            "--ca=ca",
-            "--namespace=core",
-            "--lease=core-controller",
-            "--lease-namespace=core",
-        ])
+    let controller = controller(&place, &server)
         .arguments(["--listen=127.0.0.1:0"])
-        .arguments([url.as_str(), "--ca-file=cluster/ca.crt.pem", "--token-file=token"])
         .environment("BARTIZAN_LOG", "debug")
-        .directory(&place)
         .start()
         .unwrap();
     (place, server, controller)
+}
+
+/// A controller of one namespace that asks this server.
+fn controller(place: &Place, server: &ApiServer) -> Program {
+    Program::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arguments(["controller", "--ca=ca", "--namespace=core"])
+        .arguments(["--lease=core-controller", "--lease-namespace=core"])
+        .arguments([format!("--server=https://{}", server.address())])
+        .arguments(["--ca-file=cluster/ca.crt.pem", "--token-file=token"])
+        .directory(place)
 }
 
 /// A controller over a stand-in with these faults, each for the first request that its text is found in.

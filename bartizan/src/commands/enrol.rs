@@ -293,7 +293,7 @@ fn enrolment(error: bartizan_enrol::Error) -> Failure {
         Error::Refused {
             failure: Some(Refused::SignerNotTrusted | Refused::CertificateRevoked),
             ..
-        } => Failure::new(message).hint("run it again where an attempt before was revoked; else enrol anew, by an invitation, in an empty --out"),
+        } => Failure::new(message).hint("run it again, or enrol by a new invitation in an empty --out"),
         _ => Failure::new(message),
     }
 }

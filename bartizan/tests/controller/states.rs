@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bartizan_host::{Process, Program};
+use bartizan_host::Process;
 use bartizan_testing::{eventually, until};
 use serde_json::json;
 
@@ -42,23 +42,7 @@ fn http(body: &str) -> String {
 }
 
 fn start(place: &Place, server: &ApiServer, more: &[&str]) -> Process {
-    Program::new(env!("CARGO_BIN_EXE_bartizan"))
-        .arguments([
-            "controller",
-            "--ca=ca",
-            "--namespace=core",
-            "--lease=core-controller",
-            "--lease-namespace=core",
-        ])
-        .arguments([
-            &format!("--server=https://{}", server.address()),
-            "--ca-file=cluster/ca.crt.pem",
-            "--token-file=token",
-        ])
-        .arguments(more)
-        .directory(place)
-        .start()
-        .unwrap()
+    super::controller(place, server).arguments(more).start().unwrap()
 }
 
 #[test]

@@ -211,7 +211,10 @@ impl Daemon {
             let Some(id) = self.holder(inbound) else { continue };
             self.say(
                 id,
-                &format!("SAs of CHILD_SA {{{number}}} are gone from the kernel: another program has deleted them, and it is replaced"),
+                &format!(
+                    "SAs of CHILD_SA {{{number}}} are gone from the kernel: another program has deleted them, and it is \
+                     replaced"
+                ),
             );
             self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
         }

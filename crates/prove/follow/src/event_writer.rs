@@ -85,12 +85,12 @@ impl EventWriter {
         // A reader that has left is gone for later writes too, which the writer says of each error.
         if !self.unheard && error.kind() != io::ErrorKind::BrokenPipe {
             let failure = match error.kind() {
-                io::ErrorKind::TimedOut => "whoever reads it took nothing more, and the last lines are lost".to_owned(),
+                io::ErrorKind::TimedOut => "its reader took nothing more, and the last lines are lost".to_owned(),
                 _ => format!("{error}: the last lines are lost"),
             };
             self.failure = Some(
                 Failure::new(format!("standard output: {failure}"))
-                    .hint("a file with room, or --otlp with --queue, keeps events while nobody reads"),
+                    .hint("a file with room, or --otlp with --queue, keeps events while no reader takes them"),
             );
         }
         self.unheard = true;

@@ -55,7 +55,8 @@ fn errors_of_streams_end_a_connection_where_they_come_faster_than_time_allows_fo
         });
         assert_eq!(ended, end);
         let mut sweeps = 0..1025;
-        assert!(sweeps.all(|_| !ends.server.needs_sweeps() || ends.server.sweep(Sweeps { stalled: 9, refused: 9 }).is_empty()));
+        let last = Sweeps { stalled: 9, refused: 9 };
+        assert!(sweeps.all(|_| !ends.server.needs_sweeps() || ends.server.sweep(last).is_empty()));
         assert!(!ends.server.needs_sweeps());
     }
 }
