@@ -206,9 +206,10 @@ impl Guard {
                     self.name
                 ))
             }
-            (GuardState::Installed(_), Stands::Not(side, interface)) => {
-                GuardState::Damaged(format!("no program stands at the {} of {interface}", side.hook()))
-            }
+            (GuardState::Installed(_), Stands::Not(side, interface)) => GuardState::Damaged(format!(
+                "no program stands at the {} of {interface}: its rules hold, and `guard install` puts one there",
+                side.hook()
+            )),
             (GuardState::Installed(dropped), Stands::Everywhere(counts)) => {
                 GuardState::Installed(self.with_programs(dropped, &counts))
             }
