@@ -625,7 +625,7 @@ impl Running {
 
     /// Longest time that [`drain`](Self::drain) takes.
     pub fn drains_within(&self) -> Duration {
-        self.state.shared.limits.drain + 3 * GOODBYE
+        self.state.shared.limits.drain + 4 * GOODBYE
     }
 
     /// Stops accepting, lets requests under way end within `limits.drain`, closes what is left and writes the ledger out.
@@ -636,6 +636,9 @@ impl Running {
         // them.
         drop(self.listening);
         let shared = &self.state.shared;
+        shared.drain.advance(Phase::Refusing);
+        // One that lacks descriptors for its queue waits for connections to end.
+        let _ = timeout(GOODBYE, shared.drain.refuses()).await;
         shared.drain.advance(Phase::Draining);
         if shared.drain.has_succeeded() {
             let released = self.quic.as_mut().map(QuicListeners::released);

@@ -9,6 +9,9 @@ use tokio::sync::watch;
 pub(crate) enum Phase {
     /// Everything is served.
     Running,
+    /// Listeners close. Connections are served as before, so that no client opens another one at a
+    /// listener that is about to close.
+    Refusing,
     /// Nothing new is accepted; what is under way ends well.
     Draining,
     /// Remaining connections are closed.
@@ -21,6 +24,8 @@ bartizan_registry::made! {
     pub(crate) struct Drain, pub(crate) new() {
         phase: Arc<watch::Sender<Phase>> = Arc::new(watch::Sender::new(Phase::Running)),
         succeeded: Arc<watch::Sender<bool>> = Arc::new(watch::Sender::new(false)),
+        /// Its receivers are held by listeners until they are closed.
+        listeners: Arc<watch::Sender<()>> = Arc::new(watch::Sender::new(())),
     }
 }
 
@@ -77,6 +82,16 @@ impl Drain {
         });
     }
 
+    /// Held by a listener as long as it is open.
+    pub(crate) fn listens(&self) -> watch::Receiver<()> {
+        self.listeners.subscribe()
+    }
+
+    /// Ends when every listener is closed.
+    pub(crate) async fn refuses(&self) {
+        self.listeners.closed().await;
+    }
+
     /// Ends when every guard is gone.
     pub(crate) async fn done(&self) {
         self.phase.closed().await;
@@ -121,6 +136,21 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::until::until;
+
+    /// Clients that are told to leave connect again at once: at a listener that closes their
+    /// connections were reset.
+    #[tokio::test]
+    async fn listeners_are_closed_before_a_client_is_told_to_leave() {
+        let drain = Drain::new();
+        let (mut listener, mut serving, open) = (drain.guard(), drain.guard(), drain.listens());
+        drain.advance(Phase::Refusing);
+        listener.reached(Phase::Refusing).await;
+        assert!(until(drain.refuses(), async {}).await.is_none());
+        assert!(until(serving.reached(Phase::Draining), async {}).await.is_none());
+        drop(open);
+        drain.refuses().await;
+    }
 
     #[tokio::test]
     async fn draining_is_over_when_the_last_guard_is_gone() {

@@ -78,7 +78,7 @@ pub(crate) async fn accept_all(
     admission: Arc<Admission>,
     serve: impl Fn(Accepted),
 ) {
-    let mut guard = shared.drain.guard();
+    let (mut guard, _open) = (shared.drain.guard(), shared.drain.listens());
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
         let place = admission.place(&shared, &listener_name, peer, "a connection is closed");
         let Some((slot, eviction)) = place else { return };
@@ -101,7 +101,7 @@ pub(crate) async fn accept_all(
                 }
                 continue;
             }
-            () = guard.reached(Phase::Draining) => break,
+            () = guard.reached(Phase::Refusing) => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,

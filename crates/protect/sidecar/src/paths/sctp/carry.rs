@@ -114,7 +114,7 @@ impl<C: Carrier> Carrying<C> {
         let shared = Arc::clone(&self.account.shared);
         loop {
             let phase = match guard.phase() {
-                Phase::Running => Phase::Draining,
+                Phase::Running | Phase::Refusing => Phase::Draining,
                 Phase::Draining | Phase::Closing => Phase::Closing,
             };
             let waits = phase == Phase::Closing && !self.stays && shared.successor.get().is_some();
