@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         write(out, &pem)?;
     }
-    let next = authority.crl_next_update().map_err(failure)?;
+    let next = authority.crl_next_update(now).map_err(failure)?;
     let list = args.authority.at.dir.join("crl.pem");
     if args.json {
         outln!(

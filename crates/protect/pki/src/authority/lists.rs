@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use super::Authority;
 use super::key::{AuthorityKey, is_elsewhere};
-use super::published::{Published, has_list, is_above_an_intermediate, with_lists};
+use super::published::{Published, has_list, is_above_an_intermediate, is_live, with_lists};
 use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
@@ -150,10 +150,10 @@ impl Authority {
     }
 
     /// When the first of the newest revocation lists ends: relying parties refuse every certificate from then on.
-    pub fn crl_next_update(&self) -> Result<Option<SystemTime>, Error> {
+    pub fn crl_next_update(&self, now: SystemTime) -> Result<Option<SystemTime>, Error> {
         let mut soonest: Option<OffsetDateTime> = None;
-        for issuer in with_lists(&self.own) {
-            if let Some(list) = self.records.list_times(issuer.serial)? {
+        for own in self.own.iter().filter(|own| is_live(own, now)) {
+            if let Some(list) = self.records.list_times(own.entry.serial)? {
                 soonest = Some(soonest.map_or(list.next_update, |known| known.min(list.next_update)));
             }
         }
@@ -193,7 +193,7 @@ impl Authority {
         of: impl Fn(&Self, &Own) -> bool,
     ) -> Result<Vec<(Own, Unrenewed)>, Error> {
         let mut unrenewed = Vec::new();
-        let live = self.own.iter().filter(|own| has_list(own) && of(self, own));
+        let live = self.own.iter().filter(|own| is_live(own, now) && of(self, own));
         for own in live.cloned().collect::<Vec<_>>() {
             let days = self.list_days(&own.entry, DAYS);
             let newest = self.records.list_times(own.entry.serial)?;

@@ -1,5 +1,7 @@
 //! Certificates and revocation lists that an authority publishes.
 
+use std::time::SystemTime;
+
 use super::issued::Trusted;
 use crate::certificate::to_pem;
 use crate::records::{Entry, Own, Phase, Records, Role};
@@ -85,6 +87,12 @@ pub(super) fn with_lists(own: &[Own]) -> impl Iterator<Item = &Entry> {
 /// True for an own certificate that signs a revocation list.
 pub(super) fn has_list(own: &Own) -> bool {
     matches!(own.phase, Phase::Current | Phase::Previous)
+}
+
+/// True for an own certificate whose list is needed: nothing is valid below a previous one that has
+/// ended.
+pub(super) fn is_live(own: &Own, now: SystemTime) -> bool {
+    has_list(own) && (own.phase == Phase::Current || own.entry.certificate.ends() > now)
 }
 
 /// True for a root that leaves the daily work to an intermediate.

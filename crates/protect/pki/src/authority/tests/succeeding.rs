@@ -313,3 +313,17 @@ fn the_lists_of_all_live_issuers_are_renewed_at_half_of_their_time() {
     assert!(authority.renew_lists(&waiting, now() + DAY * 99).unwrap().is_empty());
     assert_eq!(list_numbers(&authority.crl().unwrap()), [5, 3, 2]);
 }
+
+/// Its list was missed for ever where its key was elsewhere.
+#[test]
+fn an_issuer_of_before_that_has_ended_needs_no_list() {
+    let (dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    let ends = SystemTime::from(authority.intermediate().unwrap().ends());
+    authority.renew_intermediate(next(), now() + DAY * 100).unwrap();
+    fs::rename(dir.path().join("ca/intermediate.key.pem"), dir.path().join("away.pem")).unwrap();
+    let before = authority.renew_lists(&[], ends - DAY).unwrap();
+    assert!(matches!(before.as_slice(), [one] if matches!(one.error, Error::KeyOffline(_))));
+    let due = authority.crl_next_update(ends - DAY).unwrap();
+    assert!(authority.renew_lists(&[], ends).unwrap().is_empty());
+    assert!(authority.crl_next_update(ends).unwrap() > due);
+}
