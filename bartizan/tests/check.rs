@@ -332,7 +332,7 @@ fn check_of_a_node_is_about_it_and_its_links_and_says_how_much_is_left_out() {
     );
     assert!(
         text.contains(
-            "\nleft out: 3 other nodes, 1 interface and 1 finding that do not concern it; without --node all is checked\n"
+            "\nleft out: 3 other nodes, 1 interface and 1 finding that do not concern it; without --node all of it is checked, but no files\n"
         ),
         "{text}"
     );

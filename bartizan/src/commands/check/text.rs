@@ -29,7 +29,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<
     ));
     if let Some(left_out) = &report.left_out {
         text.line(&format!(
-            "left out: {}, {} and {} that do not concern it; without --node all is checked",
+            "left out: {}, {} and {} that do not concern it; without --node all of it is checked, but no files",
             counted(left_out.nodes, "other node"),
             counted(left_out.interfaces, "interface"),
             counted(left_out.findings, "finding"),

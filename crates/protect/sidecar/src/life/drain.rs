@@ -138,10 +138,10 @@ mod tests {
     use super::*;
     use crate::runtime::until::until;
 
-    /// Clients that are told to leave connect again at once: at a listener that closes their
+    /// Clients that must leave connect again at once: at a listener that closes their
     /// connections were reset.
     #[tokio::test]
-    async fn listeners_are_closed_before_a_client_is_told_to_leave() {
+    async fn listeners_are_closed_before_clients_have_to_leave() {
         let drain = Drain::new();
         let (mut listener, mut serving, open) = (drain.guard(), drain.guard(), drain.listens());
         drain.advance(Phase::Refusing);
