@@ -34,6 +34,8 @@ bartizan_registry::named! {
         NotInPolicy = "not-in-policy",
         /// No quantum-safe key exchange where the policy requires one.
         Classical = "classical",
+        /// No PPK in its keys where the file requires one (RFC 8784).
+        NoPpk = "no-ppk",
         /// Its peer was authenticated under roots or revocation lists of before, and not anew
         /// since.
         NotAuthenticatedAnew = "not-authenticated-anew",
@@ -98,6 +100,15 @@ pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&P
         ),
         _ => verdict,
     }
+}
+
+/// The verdict on an IKE_SA, or that the required PPK is not in its keys.
+pub(crate) fn with_ppk(verdict: Verdict, sa: &IkeSa) -> Verdict {
+    if sa.ppk || is_refused(&verdict) {
+        return verdict;
+    }
+    let detail = "no PPK is in its keys; the file requires one".to_owned();
+    refused(Violation::NoPpk, detail)
 }
 
 /// The verdict on an IKE_SA, or that it is between others than the file says.

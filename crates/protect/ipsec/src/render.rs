@@ -139,6 +139,11 @@ impl Connection {
         seconds.map(Duration::from_secs)
     }
 
+    /// True if its IKE_SA must be keyed with a PPK too (RFC 8784).
+    pub fn requires_ppk(&self) -> bool {
+        self.ike.is_yes("ppk_required")
+    }
+
     /// The message of `load-conn`.
     pub fn load(&self) -> Message {
         let children = match self.offload {

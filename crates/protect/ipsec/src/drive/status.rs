@@ -133,6 +133,7 @@ mod tests {
             peer: "ric".to_owned(),
             policy: Policy::hybrid(),
             ends: None,
+            requires_ppk: false,
             decides: true,
             reauthentication: None,
             children: vec![ExpectedChild {

@@ -182,3 +182,39 @@ fn every_violation_is_in_the_page_that_documents_them() {
         );
     }
 }
+
+/// A PPK that the file requires since the IKE_SA was set up was not missed.
+#[test]
+fn an_ike_sa_without_the_ppk_that_the_file_requires_by_now_is_refused() {
+    let sa = |ppk: &str| {
+        let section = Section::new()
+            .with("uniqueid", "1")
+            .with("state", "ESTABLISHED")
+            .with("encr-alg", "AES_GCM_16")
+            .with("encr-keysize", "256")
+            .with("ppk", ppk);
+        let mut sa = IkeSa::read("cu--ric", &section).unwrap();
+        sa.key_exchanges = exchanges(&["x25519", "mlkem768"]);
+        sa
+    };
+    let expected = |requires_ppk| {
+        crate::watch::Expectations::new(vec![crate::watch::Expectation {
+            connection: "cu--ric".to_owned(),
+            peer: "ric".to_owned(),
+            policy: Policy::hybrid(),
+            ends: None,
+            requires_ppk,
+            decides: true,
+            reauthentication: None,
+            children: Vec::new(),
+        }])
+    };
+    for (requires, ppk, verdict) in [
+        (false, "no", "accepted"),
+        (true, "yes", "accepted"),
+        (true, "no", "no-ppk"),
+    ] {
+        let judged = expected(requires).judge_ike(&sa(ppk), date!(2026 - 11 - 29));
+        assert_eq!(word(&judged), verdict, "{requires} {ppk}");
+    }
+}

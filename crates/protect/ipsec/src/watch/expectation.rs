@@ -24,6 +24,8 @@ pub struct Expectation {
     pub policy: Policy,
     /// Its two ends. None if the configuration does not name them.
     pub ends: Option<Ends>,
+    /// True if a PPK must go into the keys of its IKE_SA (RFC 8784).
+    pub requires_ppk: bool,
     /// True if this end decides which of two IKE_SAs that stand side by side stays.
     pub decides: bool,
     /// Time after which both ends authenticate each other anew; none where they never do.
@@ -125,6 +127,7 @@ impl Expectations {
                     remote: connection.remote,
                     identity: connection.identity.clone(),
                 }),
+                requires_ppk: connection.requires_ppk(),
                 decides: connection.decides,
                 reauthentication: connection.reauthentication(),
                 children: children.collect(),
@@ -149,6 +152,10 @@ impl Expectations {
         let expected = self.of(&sa.connection);
         let policy = expected.map(|expected| expected.policy.in_effect(today));
         let verdict = judge::of_ike(sa, policy.as_ref());
+        let verdict = match expected {
+            Some(expected) if expected.requires_ppk => judge::with_ppk(verdict, sa),
+            _ => verdict,
+        };
         match expected.and_then(|expected| expected.ends.as_ref()) {
             Some(ends) => judge::between(verdict, sa, ends),
             None => verdict,

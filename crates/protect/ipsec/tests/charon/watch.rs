@@ -36,6 +36,7 @@ pub(super) fn expectation(policy: Policy) -> Expectation {
             remote: Some([10, 77, 0, 2].into()),
             identity: "far.test".into(),
         }),
+        requires_ppk: false,
         decides: true,
         reauthentication: None,
         children: vec![ExpectedChild {
