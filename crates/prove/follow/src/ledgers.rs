@@ -42,6 +42,8 @@ bartizan_registry::made! {
         /// The beginning of a line whose end has not come.
         line: Vec<u8> = Vec::new(),
         records: u64 = 0,
+        /// The last read failed: it is counted once until one succeeds.
+        failing: bool = false,
         /// Nodes that wrote the ledgers.
         nodes: BTreeSet<String> = BTreeSet::new(),
     }
@@ -95,7 +97,9 @@ impl GrowingLedgers {
                 }
             }
             for _ in 0..TURN {
-                match file.tail.read(&mut self.buffer) {
+                let read = file.tail.read(&mut self.buffer);
+                let failed_before = std::mem::replace(&mut file.failing, read.is_err());
+                match read {
                     Ok(Grown::Bytes(length)) => {
                         arrived = true;
                         self.damaged += file.take(&self.buffer[..length], ledgers, self.damaged);
@@ -110,6 +114,7 @@ impl GrowingLedgers {
                         }
                     }
                     Ok(Grown::Nothing) => break,
+                    Err(_) if failed_before => break,
                     Err(error) => {
                         complain(&file.path, &mut self.damaged, &error.to_string());
                         ledgers.add_lost(1);
@@ -283,5 +288,26 @@ mod tests {
         std::fs::write(&path, record).unwrap();
         assert_eq!(read(&mut growing), 42);
         assert_eq!(growing.damaged, 2);
+    }
+
+    /// One per look was counted, and at the end one per piece that another ledger grew by.
+    #[test]
+    fn a_ledger_that_cannot_be_read_is_counted_once_however_often_it_is_looked_at() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = ["amf.ledger", "nrf.ledger"].map(|name| directory.path().join(name));
+        for path in &paths {
+            std::fs::write(path, "").unwrap();
+        }
+        let mut growing = GrowingLedgers::open(&paths).unwrap();
+        let mut ledgers = Ledgers::default();
+        // A folder can be opened, and no byte of it be read.
+        std::fs::remove_file(&paths[0]).unwrap();
+        std::fs::create_dir(&paths[0]).unwrap();
+        let record = "{\"v\":1,\"at_us\":1,\"node\":\"nrf\",\"event\":\"lost\",\"records\":10}\n";
+        for times in 1..4 {
+            std::fs::write(&paths[1], record.repeat(times)).unwrap();
+            while growing.read_on(&mut ledgers) {}
+        }
+        assert_eq!((ledgers.lost(), growing.damaged), (30 + 1, 1));
     }
 }
