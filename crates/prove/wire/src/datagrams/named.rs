@@ -421,11 +421,14 @@ fn is_ecpri(bytes: &[u8], sent: usize) -> bool {
     let sound = match bytes.get(1) {
         Some(0 | 2) => bytes.get(7) == Some(&0x80) && bytes.get(8).is_some_and(|first| first & 0x70 == 0x10),
         // The fixed fields of the other types (eCPRI 2.0, sections 3.2.4.2 to 3.2.4.8).
-        Some(1 | 6 | 7) => sent >= 4 + 4,
+        Some(1 | 7 | 9 | 10) => sent >= 4 + 4,
+        // PC_ID and SEQ_ID have four octets each in this type alone.
         Some(3) => sent >= 4 + 8,
         Some(4) => sent >= 4 + 12,
         Some(5) => sent >= 4 + 20 && bytes.get(5).is_some_and(|action| *action <= 5),
-        Some(8..=11) => sent >= 4 + 4,
+        Some(6) => sent >= 4 + 3,
+        Some(8) => sent >= 4 + 9,
+        Some(11) => sent >= 4 + 12,
         _ => false,
     };
     sound && length_at(bytes, 2).is_some_and(|length| length > 0 && length + 4 == sent)

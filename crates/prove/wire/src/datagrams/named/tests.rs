@@ -76,6 +76,8 @@ fn messages() -> Vec<(Named, u16, Vec<u8>)> {
         (Named::Dhcp, any, dhcp),
         (Named::Nfapi, any, padded(&[0, 1, 0, 0x82, 0, 30], 30)),
         (Named::Ecpri, any, padded(&[0x10, 0, 0, 12, 0, 1, 0, 0x80, 0x90], 16)),
+        // A remote reset, whose fixed fields have three octets.
+        (Named::Ecpri, any, vec![0x10, 6, 0, 3, 0, 1, 1]),
     ]
 }
 
@@ -97,6 +99,17 @@ fn each_is_recognised_by_its_structure_and_by_no_length_that_does_not_fit() {
             let short = &message[..message.len() - 1];
             let found = named(&on([50_000, port], short));
             assert_ne!(found, Some(name), "{} cut", name.name());
+        }
+    }
+}
+
+/// Four octets were enough for each type from 6 on.
+#[test]
+fn an_ecpri_message_has_at_least_the_fixed_fields_of_its_type() {
+    for (kind, least) in [(1, 4), (3, 8), (4, 12), (5, 20), (6, 3), (7, 4), (8, 9), (11, 12)] {
+        for (length, expected) in [(least, Some(Named::Ecpri)), (least - 1, None)] {
+            let message = padded(&[0x10, kind, 0, length], 4 + usize::from(length));
+            assert_eq!(named(&on([50_000, 40_123], &message)), expected, "{kind}: {length}");
         }
     }
 }
