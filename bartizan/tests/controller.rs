@@ -45,8 +45,13 @@ fn started_after(faults: &[(&'static str, Fault)], before: impl FnOnce(&ApiServe
 
 /// A controller of one namespace that asks this server.
 fn controller(place: &Place, server: &ApiServer) -> Program {
+    controller_by("--ca=ca", place, server)
+}
+
+/// The same, with certificates of this authority or issuer.
+fn controller_by(source: &str, place: &Place, server: &ApiServer) -> Program {
     Program::new(env!("CARGO_BIN_EXE_bartizan"))
-        .arguments(["controller", "--ca=ca", "--namespace=core"])
+        .arguments(["controller", source, "--namespace=core"])
         .arguments(["--lease=core-controller", "--lease-namespace=core"])
         .arguments([format!("--server=https://{}", server.address())])
         .arguments(["--ca-file=cluster/ca.crt.pem", "--token-file=token"])

@@ -1,10 +1,15 @@
 //! The answer before all the rest: links, share of bytes judged, what is wrong and what to do about
 //! it, in lines that fit.
 
+#[allow(dead_code, reason = "each test program uses its own part")]
+mod follow_stage;
+
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use follow_stage::only_port;
 use serde_json::Value;
 
 const CAPTURES: [&str; 5] = [
@@ -496,5 +501,33 @@ fn accepted_findings_are_marked_in_each_document_and_verdicts_stay() {
         write(&findings[..1], 1);
         let more = String::from_utf8(with(&[]).stdout).unwrap();
         assert!(more.contains("and there are more"), "{more}");
+    }
+}
+
+/// Before, the exit code was that of a clean network: what a file's evidence is limited by was no finding.
+#[test]
+fn a_run_that_saw_nothing_or_lost_records_does_not_end_clean() {
+    let directory = tempfile::tempdir().unwrap();
+    let capture = only_port(4401);
+    let lost = "{\"v\":1,\"at_us\":1,\"node\":\"amf\",\"event\":\"lost\",\"records\":3}\n";
+    fs::write(directory.path().join("amf.ledger"), lost).unwrap();
+    fs::write(directory.path().join("nothing"), &capture[..24]).unwrap();
+    fs::write(directory.path().join("safe"), &capture).unwrap();
+    for (name, more, because) in [
+        ("safe", &[][..], None),
+        ("safe", &["--ledger", "amf.ledger"], Some("lost by the ledgers")),
+        ("nothing", &[], Some("nothing was seen that carries data")),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["inspect", "--follow", "--json", "-"])
+            .args(more)
+            .current_dir(directory.path())
+            .stdin(fs::File::open(directory.path().join(name)).unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(i32::from(because.is_some())), "{said}");
+        let found = |line: &str| line.contains("\"event\":\"finding\"") && line.contains(because.unwrap_or_default());
+        assert_eq!(said.lines().any(found), because.is_some(), "{said}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bartizan_host::{Process, Program};
+use bartizan_host::Process;
 use bartizan_testing::{eventually, until};
 use data_encoding::BASE64;
 use serde_json::{Value, json};
@@ -30,22 +30,9 @@ impl Stage {
     }
 
     fn start(&self, more: &[&str]) -> Process {
-        Program::new(env!("CARGO_BIN_EXE_bartizan"))
-            .arguments([
-                "controller",
-                "--issuer=ClusterIssuer/core",
-                "--namespace=core",
-                "--lease=core-controller",
-                "--lease-namespace=core",
-            ])
-            .arguments([
-                &format!("--server=https://{}", self.server.address()),
-                "--ca-file=cluster/ca.crt.pem",
-                "--token-file=token",
-            ])
+        super::controller_by("--issuer=ClusterIssuer/core", &self.place, &self.server)
             .arguments(more)
             .environment("BARTIZAN_LOG", "debug")
-            .directory(&self.place)
             .start()
             .unwrap()
     }
