@@ -86,13 +86,13 @@ fn each_kind_s_commands_make_every_file_that_check_asks_for_on_every_node() {
 
 #[test]
 fn each_kind_protects_by_what_its_interface_takes() {
-    let place = tempfile::tempdir().unwrap();
     for (kind, links, by) in [
         ("free5gc", 21, Protection::Sidecar),
         ("open5gs", 45, Protection::Sidecar),
         ("e2", 1, Protection::Ipsec),
         ("fronthaul", 1, Protection::Macsec),
     ] {
+        let place = tempfile::tempdir().unwrap();
         let file = format!("{kind}.yaml");
         assert!(
             bartizan(place.path(), &["init", kind, "--file", &file])
@@ -164,6 +164,26 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
     let forced = bartizan(place.path(), &["init", "e2", "--file", "link.yaml", "--force"]);
     assert!(forced.status.success());
     assert_eq!(fs::read_to_string(&other).unwrap(), "theirs\n");
+}
+
+/// `ca issue` failed at the other authority's root, after half of the commands.
+#[test]
+fn two_kinds_in_one_folder_would_share_files_and_nothing_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    assert!(bartizan(place.path(), &["init", "e2"]).status.success());
+    let second = ["init", "fronthaul", "--file", "fronthaul.yaml"];
+    let refused = bartizan(place.path(), &second);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        text(&refused.stderr),
+        "error: core.yaml has certificates in the same files: certificates/ca.crt.pem\nhint: give another folder by --file\n"
+    );
+    assert!(refused.stdout.is_empty() && !place.path().join("fronthaul.yaml").exists());
+    assert!(
+        bartizan(place.path(), &[&second[..], &["--force"]].concat())
+            .status
+            .success()
+    );
 }
 
 /// The name of a temporary file stood there, which the user had never given.

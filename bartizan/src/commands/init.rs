@@ -3,12 +3,13 @@
 mod certificates;
 mod from;
 
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use bartizan_deployment::{Deployment, IkeEngine};
+use bartizan_deployment::{Deployment, IkeEngine, Node};
 
 use crate::commands::schema;
 use crate::output::{errln, print};
@@ -118,6 +119,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             return Err(failed(file, &ErrorKind::AlreadyExists.into()));
         }
     }
+    if let Some((other, roots)) = sharing(&args.file, &deployment).filter(|_| !args.force) {
+        let cause = format!(
+            "{} has certificates in the same files: {}",
+            other.display(),
+            roots.display()
+        );
+        return Err(Failure::new(cause).hint("give another folder by --file"));
+    }
     // Editors look for the schema in the folder of the file.
     let text = text.replace(NAME, &name);
     let text = format!("# yaml-language-server: $schema={}\n{text}", schema::FILE);
@@ -129,6 +138,31 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     print(&certificates::commands(&deployment, &args.file))?;
     Ok(Outcome::Clean)
+}
+
+/// Another deployment file of the folder that names one of the same files of roots. The commands
+/// of both would write there, each for its own authority.
+fn sharing(file: &Path, deployment: &Deployment) -> Option<(PathBuf, PathBuf)> {
+    let own = roots(deployment);
+    let folder = std::fs::read_dir(folder_of(file)).ok()?;
+    let named = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    let base = file.parent().unwrap_or(Path::new(""));
+    let paths = folder.flatten().map(|entry| base.join(entry.file_name())).filter(named);
+    paths.filter(|path| path != file).find_map(|path| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        let other = Deployment::parse(&text, &path.display().to_string(), base).ok()?;
+        let shared = roots(&other).intersection(&own).next().cloned();
+        shared.map(|roots| (path, roots))
+    })
+}
+
+/// The files of trusted roots.
+fn roots(deployment: &Deployment) -> BTreeSet<PathBuf> {
+    let of_node = |node: &Node| {
+        let files = node.files.as_ref().map(|files| files.roots.clone());
+        [files, node.ipsec.as_ref().map(|ipsec| ipsec.roots.clone())]
+    };
+    deployment.nodes().flat_map(of_node).flatten().collect()
 }
 
 /// Writes a file that appears whole or not at all; one that is there is replaced only by `force`.
