@@ -70,20 +70,28 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     let holder = Holder::new(&args.out, &args.name);
-    let held = holder.held().map_err(failure)?;
     let access = Access {
         owner: args.owner,
         key_mode: args.mode,
     };
+    // Neither a renewal of nothing nor a secret that is not there makes the folder.
+    let secret = match args.renew {
+        true if !holder.chain_path().exists() => return Err(nothing_to_renew(&holder)),
+        true => None,
+        false => Some(by_secret(args)?),
+    };
+    let _lock = holder.lock(access).map_err(failure)?;
+    let held = holder.held().map_err(failure)?;
     let mut given = None;
-    let (credential, algorithm, overwrite) = if args.renew {
-        let held = held.ok_or_else(|| {
-            Failure::new(format!(
-                "{} is not there: nothing to renew",
-                holder.chain_path().display()
-            ))
-            .hint("enrol first, by --reference and --secret-file")
+    let (credential, algorithm, overwrite) = if let Some(secret) = secret {
+        let overwrite = holder.require_free().map_err(|error| match error {
+            Error::FileExists(_) => Failure::new(error).hint("--renew replaces a certificate by its own authority"),
+            other => failure(other),
         })?;
+        let algorithm = args.key_algorithm.unwrap_or(Algorithm::MlDsa65);
+        (secret, algorithm, overwrite)
+    } else {
+        let held = held.ok_or_else(|| nothing_to_renew(&holder))?;
         let hint = "fetch it again (`bartizan ca serve` gives it at /crl.pem), or remove it";
         let (lists, left_out) = holder.lists().map_err(|error| failure(error).hint(hint))?;
         for why in &left_out {
@@ -101,21 +109,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             return Ok(left_alone(args, &own));
         }
         given = Some(held.given);
-        (
-            Credential::Certificate { identity, trust },
-            algorithm,
-            Overwrite::Replace,
-        )
-    } else {
-        let overwrite = holder.require_free().map_err(|error| match error {
-            Error::FileExists(_) => Failure::new(error).hint("--renew replaces a certificate by its own authority"),
-            other => failure(other),
-        })?;
-        (
-            by_secret(args)?,
-            args.key_algorithm.unwrap_or(Algorithm::MlDsa65),
-            overwrite,
-        )
+        let credential = Credential::Certificate { identity, trust };
+        (credential, algorithm, Overwrite::Replace)
     };
     let key = holder.pending_key(algorithm, access).map_err(failure)?;
     let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
@@ -156,6 +151,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     report(args, &holder, &issued.certificate);
     note_foreign_roots(&issued, &args.out);
     Ok(Outcome::Clean)
+}
+
+fn nothing_to_renew(holder: &Holder<'_>) -> Failure {
+    let path = holder.chain_path();
+    Failure::new(format!("{} is not there: nothing to renew", path.display()))
+        .hint("enrol first, by --reference and --secret-file")
 }
 
 fn by_secret(args: &Args) -> Result<Credential, Failure> {

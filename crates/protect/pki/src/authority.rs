@@ -40,7 +40,7 @@ pub use sign::Signing;
 pub use succession::{Anyway, Successor};
 
 use key::AuthorityKey;
-use layout::Lock;
+pub(crate) use layout::Lock;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

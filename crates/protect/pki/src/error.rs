@@ -234,6 +234,9 @@ pub enum Error {
     /// Another process holds the authority.
     #[error("another process is using the certificate authority in {}", .0.display())]
     Busy(PathBuf),
+    /// Another process enrols or renews in this directory.
+    #[error("another process is enrolling or renewing a certificate in {}", .0.display())]
+    Enrolling(PathBuf),
     /// The records could not be read or written.
     #[error("records: {0}")]
     Records(#[from] rusqlite::Error),

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::authority::Lock;
 use crate::files::{self, Access, Readers};
 use crate::trust::chain_to;
 use crate::{
@@ -144,6 +145,21 @@ impl<'a> Holder<'a> {
         }))
     }
 
+    /// Makes the directory and waits for the right to change it, which goes with the value. None on
+    /// a file system that has no locks of directories.
+    ///
+    /// # Errors
+    /// [`Error::Enrolling`] where another process keeps it.
+    pub fn lock(&self, access: Access) -> Result<Option<impl Drop + use<>>, Error> {
+        files::create_directory_for(self.dir, access)?;
+        let dir = fs::File::open(self.dir).map_err(Error::file("open", self.dir))?;
+        match Lock::take(dir) {
+            Ok(Some(lock)) => Ok(Some(lock)),
+            Ok(None) => Err(Error::Enrolling(self.dir.to_owned())),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// The key that waits for its certificate: the one of an attempt before, or a fresh one, which is on disk when this returns.
     pub fn pending_key(&self, algorithm: Algorithm, access: Access) -> Result<PrivateKey, Error> {
         let path = self.pending_path();
@@ -277,6 +293,21 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let other = holder.pending_key(Algorithm::MlDsa65, Access::default()).unwrap();
         assert_ne!(key.public_key(), other.public_key());
+    }
+
+    /// The second failed at a file that the first had renamed or removed.
+    #[test]
+    fn a_second_attempt_in_the_same_folder_waits_for_the_first_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("made");
+        let (gnb, amf) = ("gnb".parse().unwrap(), "amf".parse().unwrap());
+        let [first, second] = [&gnb, &amf].map(|name| Holder::new(&place, name));
+        let held = first.lock(Access::default()).unwrap();
+        let refused = second.lock(Access::default()).err();
+        assert!(matches!(refused, Some(Error::Enrolling(_))), "{refused:?}");
+        drop(held);
+        assert!(second.lock(Access::default()).unwrap().is_some());
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{Error, files};
 use bartizan_ledger::state::{self, Owner};
 
 /// Tries of the lock and the pause between them: ten seconds in all.
-const LOCK_TRIES: u32 = 200;
+const LOCK_TRIES: u32 = if cfg!(test) { 2 } else { 200 };
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// The directory of an authority.
@@ -29,6 +29,20 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Nothing can be reported here; the lock goes when the last of them closes the file.
         let _ = self.0.unlock();
+    }
+}
+
+impl Lock {
+    /// Waits for the lock of an open file; none where another process keeps it.
+    pub(crate) fn take(file: File) -> io::Result<Option<Self>> {
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self(file))),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(source)) => return Err(source),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -176,13 +190,7 @@ impl Layout {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         let file = state::open(&path, &mut options).map_err(Error::file("open", &path))?;
-        for _ in 0..LOCK_TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(Lock(file)),
-                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
-                Err(TryLockError::Error(source)) => return Err(Error::file("lock", &path)(source)),
-            }
-        }
-        Err(Error::Busy(self.dir.clone()))
+        let lock = Lock::take(file).map_err(Error::file("lock", &path))?;
+        lock.ok_or_else(|| Error::Busy(self.dir.clone()))
     }
 }
