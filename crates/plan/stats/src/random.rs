@@ -27,13 +27,6 @@ impl Random {
             }
         }
     }
-
-    /// Puts these into random order, each order equally likely (Fisher and Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for end in (1..items.len()).rev() {
-            items.swap(end, self.below(end + 1));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -60,22 +53,8 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_three_comes_up_about_as_often() {
-        let mut random = Random::seeded(2);
-        let mut seen = std::collections::BTreeMap::new();
-        for _ in 0..60_000 {
-            let mut items = [0, 1, 2];
-            random.shuffle(&mut items);
-            *seen.entry(items).or_insert(0_i32) += 1;
-        }
-        assert_eq!(seen.len(), 6);
-        assert!(seen.values().all(|count| (count - 10_000).abs() < 457), "{seen:?}");
-    }
-
-    #[test]
     fn nothing_to_choose_from_is_no_endless_loop() {
         let mut random = Random::seeded(3);
         assert_eq!((random.below(0), random.below(1)), (0, 0));
-        random.shuffle::<u8>(&mut []);
     }
 }

@@ -48,22 +48,9 @@ impl Sample {
         quantile(&self.sorted, share)
     }
 
-    /// Third quartile less first quartile.
-    pub fn interquartile_range(&self) -> f64 {
-        self.quantile(0.75) - self.quantile(0.25)
-    }
-
     /// The arithmetic mean.
     pub fn mean(&self) -> f64 {
         self.sorted.iter().sum::<f64>() / self.n() as f64
-    }
-
-    /// Estimated standard deviation of the population (n - 1 below the line); `None` for a single value.
-    pub fn standard_deviation(&self) -> Option<f64> {
-        let degrees = self.n().checked_sub(1).filter(|&degrees| degrees > 0)?;
-        let mean = self.mean();
-        let squares: f64 = self.sorted.iter().map(|value| (value - mean).powi(2)).sum();
-        Some((squares / degrees as f64).sqrt())
     }
 }
 
@@ -80,14 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn a_single_value_is_every_quantile_and_has_no_deviation() {
+    fn a_single_value_is_every_quantile() {
         let sample = Sample::new([7.0]).unwrap();
         assert_eq!(
             (sample.quantile(0.0), sample.median(), sample.quantile(1.0)),
             (7.0, 7.0, 7.0)
         );
-        assert_eq!(sample.standard_deviation(), None);
-        assert_eq!(sample.interquartile_range(), 0.0);
     }
 
     #[test]

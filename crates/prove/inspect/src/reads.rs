@@ -280,33 +280,6 @@ fn verdicts(protocol: &Protocol) -> String {
     names.join(", ")
 }
 
-/// As tables of Markdown.
-pub fn markdown() -> String {
-    let mut out = String::from(
-        "| over | protocol | how far | recognised by | confidentiality can be |\n| --- | --- | --- | --- | --- |\n",
-    );
-    for protocol in protocols() {
-        let Protocol {
-            over,
-            name,
-            recognised_by,
-            ..
-        } = &protocol;
-        let (reading, verdicts) = (protocol.reading.name(), verdicts(&protocol));
-        let _ = writeln!(out, "| {over} | {name} | {reading} | {recognised_by} | {verdicts} |");
-    }
-    out += "\n| carried in | recognised by |\n| --- | --- |\n";
-    for (name, marks) in carriers() {
-        let _ = writeln!(out, "| {name} | {marks} |");
-    }
-    out += "\n| frames begin with | link type |\n| --- | --- |\n";
-    for (name, number) in links() {
-        let _ = writeln!(out, "| {name} | {number} |");
-    }
-    let _ = writeln!(out, "\nNeeds no judgement: {}.", housekeeping().join(", "));
-    out
-}
-
 /// As lines of at most `width` characters.
 pub fn text(width: usize) -> String {
     const INDENT: usize = 4;

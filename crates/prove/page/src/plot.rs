@@ -42,4 +42,4 @@ impl Axis {
 }
 
 /// The colours and type of plots, as variables and classes.
-pub(crate) const STYLE: &str = include_str!("plot/style.css");
+pub const STYLE: &str = include_str!("plot/style.css");

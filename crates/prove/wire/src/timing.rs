@@ -9,7 +9,6 @@ mod handshake;
 mod overview;
 mod sequence;
 mod trace;
-mod turns;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -23,7 +22,6 @@ pub use self::handshake::{Frame, Handshake, Untimed};
 pub use self::overview::Overview;
 pub use self::sequence::Sent;
 use self::trace::Trace;
-pub use self::turns::{Side, Turn, Turns};
 
 /// Frames that all connections together keep until their handshakes can be determined: 16 bytes
 /// each. Beyond it handshakes of new connections are [`Untimed::Overlong`].

@@ -1,7 +1,7 @@
 //! Numbers of repetitions that are enough.
 
 use crate::student::t_quantile;
-use crate::{Confidence, Error, Estimate, Sample};
+use crate::{Confidence, Error, Estimate, Sample, standard_deviation};
 
 /// Upper bound on repetitions of an experiment: there is no answer if more would be needed.
 const MOST: usize = 1_000_000;
@@ -13,7 +13,7 @@ const MOST: usize = 1_000_000;
 /// # Errors
 /// [`Error::TooFew`] for a single value.
 pub fn repetitions_for_mean(sample: &Sample, share: f64, confidence: Confidence) -> Result<Option<usize>, Error> {
-    let deviation = sample.standard_deviation().ok_or(Error::TooFew { n: sample.n() })?;
+    let deviation = standard_deviation(sample).ok_or(Error::TooFew { n: sample.n() })?;
     let wanted = share * sample.mean().abs();
     let reaches = |n: usize| {
         let n = n as f64;

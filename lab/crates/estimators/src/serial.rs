@@ -175,7 +175,7 @@ mod tests {
         let mut random = Random::seeded(3);
         let alike = dependent(&mut random, 100, 0.8);
         let mut shuffled = alike.clone();
-        random.shuffle(&mut shuffled);
+        crate::shuffle(&mut random, &mut shuffled);
         let of = |values: &[f64]| serial_median(values, Confidence::P95).unwrap();
         let (alike, shuffled) = (of(&alike), of(&shuffled));
         assert_eq!(alike.estimate.value, shuffled.estimate.value);

@@ -1,6 +1,6 @@
 //! Student's t distribution and the interval of a mean.
 
-use crate::{Confidence, Error, Estimate, Interval, Sample};
+use crate::{Confidence, Error, Estimate, Interval, Sample, standard_deviation};
 
 /// The mean of a sample with Student's interval.
 ///
@@ -11,7 +11,7 @@ use crate::{Confidence, Error, Estimate, Interval, Sample};
 /// # Errors
 /// [`Error::TooFew`] for a single value.
 pub fn t_interval(sample: &Sample, confidence: Confidence) -> Result<Estimate, Error> {
-    let deviation = sample.standard_deviation().ok_or(Error::TooFew { n: sample.n() })?;
+    let deviation = standard_deviation(sample).ok_or(Error::TooFew { n: sample.n() })?;
     let n = sample.n() as f64;
     let reach = t_quantile(1.0 - confidence.tail(), n - 1.0) * deviation / n.sqrt();
     let value = sample.mean();

@@ -28,3 +28,4 @@ pub use model::{
     Heading, Measured, Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed,
     Statistics, Table, Verdict, Warning, controls,
 };
+pub use plot::standalone;

@@ -8,9 +8,11 @@ mod heat;
 mod mark;
 mod rows;
 mod stacked;
+mod standalone;
 
 pub(crate) use bars::{Bar, bars, line_of};
 pub(crate) use distribution::{Cloud, distribution};
 pub(crate) use ecdf::{Curve, ecdf};
 pub(crate) use heat::heat_map;
 pub(crate) use stacked::{Stack, stacked};
+pub use standalone::standalone;

@@ -2,7 +2,9 @@
 
 mod synthetic;
 
-use bartizan_report::{AnswerPiece, File, Quickness, Report, html, json, markdown, samples_csv, summary_csv};
+use bartizan_report::{
+    AnswerPiece, File, Quickness, Report, html, json, markdown, samples_csv, standalone, summary_csv,
+};
 use bartizan_workbench::runner::trial::Outcome;
 use roxmltree::{Document, ParsingOptions};
 
@@ -78,7 +80,7 @@ fn words_from_files_are_words_and_no_markup() {
     parse(&page);
     assert!(!markdown(&report).contains("<script"));
     for figure in report.parts.iter().flat_map(|part| &part.figures) {
-        let picture = figure.drawing.standalone(evil);
+        let picture = standalone(&figure.drawing, evil);
         assert!(!picture.contains("<script"));
         Document::parse(&picture).unwrap();
     }

@@ -10,7 +10,7 @@ mod primitives;
 use std::time::Duration;
 
 use aws_lc_rs::error::Unspecified;
-use bartizan_estimators::{Random, Summary};
+use bartizan_estimators::{Random, Summary, shuffle};
 use bartizan_simulation::cost::{CipherCost, Operation, PrimitiveCost, Timed};
 use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
@@ -92,7 +92,7 @@ pub fn calibrate(
         if !watch(round) {
             return Err(CalibrationError::Interrupted);
         }
-        random.shuffle(&mut order);
+        shuffle(&mut random, &mut order);
         for index in &order {
             all[*index].sample()?;
         }

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::STYLE;
-
 /// The point of a text that is placed.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
@@ -18,11 +16,15 @@ pub enum Anchor {
 /// A finished plot.
 #[derive(Debug, Clone)]
 pub struct Drawing {
-    title: String,
+    /// Its title, in one line.
+    pub title: String,
     description: String,
-    width: f64,
-    height: f64,
-    body: String,
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+    /// Its elements.
+    pub body: String,
 }
 
 impl Drawing {
@@ -47,48 +49,6 @@ impl Drawing {
         )
     }
 
-    /// As a file of its own, readable on light and dark background: it brings its background along.
-    /// The title stands above the plot, the note below it.
-    pub fn standalone(&self, note: &str) -> String {
-        const MARGIN: f64 = 20.0;
-        const TITLE: f64 = 34.0;
-        const LINE: f64 = 16.0;
-        let mut around = Canvas::default();
-        around.text(
-            0.0,
-            14.0,
-            "title",
-            Anchor::Start,
-            &fitting(&self.title, 16.0, self.width),
-        );
-        let mut y = TITLE + self.height + 10.0;
-        for line in lines(note, 11.5, self.width) {
-            y += LINE;
-            around.text(0.0, y, "axis", Anchor::Start, &line);
-        }
-        let (width, height) = (self.width + 2.0 * MARGIN, y + 2.0 * MARGIN);
-        let mut title = String::new();
-        escape(&mut title, &self.title);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"-{MARGIN} -{MARGIN} {width:.0} {height:.0}\"><title>{title}</title><style>{STYLE}</style>\
-             <rect class=\"paper\" x=\"-{MARGIN}\" y=\"-{MARGIN}\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"6\"/>\
-             {}<g transform=\"translate(0 {TITLE})\">{}</g></svg>\n",
-            around.body, self.body
-        )
-    }
-
-    /// With what the colours of parts stand for, above it.
-    pub fn with_legend(self, parts: &[String]) -> Self {
-        let keys: Vec<(String, usize)> = parts
-            .iter()
-            .cloned()
-            .enumerate()
-            .map(|(tone, name)| (name, tone))
-            .collect();
-        self.above(&keys, |canvas, (x, y), _| canvas.rect((x, y - 9.0), 11.0, 11.0, "bar"))
-    }
-
     /// With what the colours of curves stand for, above it.
     pub fn with_keys(self, names: &[(String, usize)]) -> Self {
         self.above(names, |canvas, (x, y), tone| {
@@ -98,7 +58,7 @@ impl Drawing {
     }
 
     /// Keys in as many lines as they need, the plot moved below them.
-    fn above(mut self, keys: &[(String, usize)], mark: impl Fn(&mut Canvas, (f64, f64), usize)) -> Self {
+    pub fn above(mut self, keys: &[(String, usize)], mark: impl Fn(&mut Canvas, (f64, f64), usize)) -> Self {
         let mut canvas = Canvas::default();
         let (mut x, mut y) = (4.0, 14.0);
         for (name, tone) in keys {
@@ -120,22 +80,13 @@ impl Drawing {
         self.height += moved;
         self
     }
-
-    /// Gives it another title.
-    pub fn retitle(&mut self, title: &str) {
-        self.title = title.to_owned();
-    }
-
-    /// Title of the plot, in one line.
-    pub fn title(&self) -> &str {
-        &self.title
-    }
 }
 
 /// A plot being drawn, in units of about a pixel of a page.
 #[derive(Debug, Default)]
 pub struct Canvas {
-    body: String,
+    /// Its elements.
+    pub body: String,
 }
 
 impl Canvas {
@@ -252,15 +203,6 @@ impl Canvas {
         );
     }
 
-    /// A field of a heat map: `share` of full colour.
-    pub fn shaded(&mut self, at: (f64, f64), width: f64, height: f64, share: f64) {
-        let _ = write!(
-            self.body,
-            "<rect class=\"fill\" fill-opacity=\"{:.2}\" rx=\"2\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
-            share, at.0, at.1
-        );
-    }
-
     /// A filled circle.
     pub fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
         let _ = write!(
@@ -308,35 +250,4 @@ pub fn text_width(text: &str, size: f64) -> f64 {
         })
         .sum();
     ems * size
-}
-
-/// Broken at spaces into lines of at most this width.
-fn lines(text: &str, size: f64, width: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if text_width(line, size) + text_width(word, size) + size * 0.4 <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-/// Cut to this width, with what shows that it was.
-pub fn fitting(text: &str, size: f64, width: f64) -> String {
-    if text_width(text, size) <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    for character in text.chars() {
-        kept.push(character);
-        if text_width(&kept, size) + size * 0.6 > width {
-            kept.pop();
-            break;
-        }
-    }
-    format!("{}…", kept.trim_end())
 }

@@ -71,7 +71,7 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
             top += 24.0;
         }
         let up = Scale::new(levels.iter().copied(), axis, Start::Free, top + HEIGHT, top);
-        if up.is_logarithmic() && index == 0 {
+        if up.logarithmic && index == 0 {
             up_label.push_str(", logarithmic");
         }
         canvas.text(left - 8.0, top - 9.0, "axis", Anchor::Start, &up_label);
@@ -124,7 +124,7 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
         top += HEIGHT + 44.0;
     }
     let mut label = along.label();
-    if across.is_logarithmic() {
+    if across.logarithmic {
         label.push_str(", logarithmic");
     }
     canvas.text((left + WIDTH) / 2.0, top - 8.0, "axis", Anchor::Middle, &label);

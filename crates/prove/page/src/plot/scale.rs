@@ -25,13 +25,18 @@ pub enum Start {
 /// A linear or logarithmic axis over shown values.
 #[derive(Debug, Clone)]
 pub struct Scale {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
+    /// The shown value at its beginning.
+    pub low: f64,
+    /// The shown value at its end.
+    pub high: f64,
+    /// True if it is logarithmic; no bars make sense then, which begin at 0.
+    pub logarithmic: bool,
     from: f64,
     to: f64,
-    factor: f64,
-    wide: bool,
+    /// Factor from a value as measured to the shown one.
+    pub factor: f64,
+    /// True if its values span so much that the small ones are lost on a linear axis.
+    pub wide: bool,
 }
 
 impl Scale {
@@ -82,16 +87,6 @@ impl Scale {
         }
     }
 
-    /// Returns true if its values span so much that the small ones are lost on a linear axis.
-    pub fn is_wide(&self) -> bool {
-        self.wide
-    }
-
-    /// Returns true if bars make sense: they begin at 0.
-    pub fn is_logarithmic(&self) -> bool {
-        self.logarithmic
-    }
-
     /// The place of a value as measured.
     pub fn place(&self, value: f64) -> f64 {
         self.place_of_shown(value * self.factor)
@@ -124,28 +119,6 @@ impl Scale {
         } else {
             0.0_f64.clamp(self.low, self.high)
         })
-    }
-
-    /// Values (as measured) at equal distances along the axis.
-    pub fn steps(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
-        (0..=count).map(move |index| {
-            let share = index as f64 / count as f64;
-            let shown = if self.logarithmic {
-                self.low * (self.high / self.low).powf(share)
-            } else {
-                self.low + share * (self.high - self.low)
-            };
-            shown / self.factor
-        })
-    }
-
-    /// A value (as measured) where distances along the axis are equal.
-    pub fn straight(&self, value: f64) -> f64 {
-        if self.logarithmic {
-            (value * self.factor).max(self.low).ln()
-        } else {
-            value * self.factor
-        }
     }
 
     /// Places of round numbers with what stands at them.
@@ -264,7 +237,7 @@ mod tests {
     #[test]
     fn levels_that_span_more_than_twenty_times_are_on_a_logarithmic_axis() {
         let scale = scale(&[0.5, 800.0], Start::Free);
-        assert!(scale.is_logarithmic());
+        assert!(scale.logarithmic);
         assert_eq!(labels(&scale), ["1", "10", "100", "1000"]);
         assert!((scale.place(0.5) - 0.0).abs() < 1e-9 && (scale.place(1000.0) - 100.0).abs() < 1e-9);
     }
@@ -272,7 +245,7 @@ mod tests {
     #[test]
     fn bars_begin_at_nothing_whatever_they_span() {
         let scale = scale(&[0.5, 800.0], Start::Zero);
-        assert!(!scale.is_logarithmic());
+        assert!(!scale.logarithmic);
         assert_eq!(scale.origin(), 0.0);
     }
 

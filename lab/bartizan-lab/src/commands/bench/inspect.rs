@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use bartizan_estimators::Random;
+use bartizan_estimators::{Random, shuffle};
 use bartizan_host::Program;
 use bartizan_machine::Priority;
 use bartizan_workbench::captures::{self, Contents, FlowKind, Flows, Hostile};
@@ -274,7 +274,7 @@ impl<'a> Bench<'a> {
                     readings.push((*subject, Reader::Tshark, tshark.clone(), arguments));
                 }
             }
-            self.order.shuffle(&mut readings);
+            shuffle(&mut self.order, &mut readings);
             for (subject, reader, program, arguments) in readings {
                 let core = self.core.map(|core| format!("--core={core}"));
                 let cost = self.measured(core.into_iter().collect(), &program, arguments)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bartizan_report::{Quickness, Report, samples_csv, summary_csv};
+use bartizan_report::{Quickness, Report, samples_csv, standalone, summary_csv};
 use serde_json::json;
 
 use crate::commands::lab::Where;
@@ -138,5 +138,5 @@ fn plot(report: &Report, name: &str) -> Result<String, Failure> {
         "{quick}{} Experiment {}, {day}.",
         all[*index].1.caption, report.heading.id
     );
-    Ok(all[*index].1.drawing.standalone(&note))
+    Ok(standalone(&all[*index].1.drawing, &note))
 }

@@ -63,7 +63,7 @@ impl Target {
         let reached = match (self, interval) {
             (Self::AtMost(bound), _) => value <= bound,
             (Self::AtLeast(bound), _) => value >= bound,
-            (Self::Inside(low, high), Some(interval)) => interval.lies_inside(low, high),
+            (Self::Inside(low, high), Some(interval)) => low <= interval.low && interval.high <= high,
             (Self::Inside(..), None) => return Verdict::NotJudged("too few trials for an interval".to_owned()),
         };
         if reached { Verdict::Reached } else { Verdict::NotReached }

@@ -29,7 +29,7 @@ pub(super) fn part(part: &Part, quickness: Quickness) -> Markup {
 fn plot(figure: &Figure, quick: bool) -> Markup {
     markup! {
         figure {
-            h3 { (figure.drawing.title()) @if quick { " " span.badge { "quick run" } } }
+            h3 { (figure.drawing.title) @if quick { " " span.badge { "quick run" } } }
             div.drawing { (PreEscaped(figure.drawing.inline())) }
             figcaption { (figure.caption) }
         }

@@ -41,9 +41,7 @@ pub(crate) fn of(
 ) -> Option<Figure> {
     let mut figure = draw(part, plot, tables, samples, published)?;
     if !plot.only.is_empty() {
-        figure
-            .drawing
-            .retitle(&format!("{} ({})", figure.drawing.title(), words(&plot.only)));
+        figure.drawing.title = format!("{} ({})", figure.drawing.title, words(&plot.only));
     }
     Some(figure)
 }

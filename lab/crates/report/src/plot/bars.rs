@@ -71,7 +71,7 @@ impl Row for Bar {
         let middle = (top + bottom) / 2.0;
         let (origin, end) = (scale.origin(), scale.place(self.value));
         canvas.open(&format!("t{}", self.tone % 8), "");
-        if scale.is_logarithmic() {
+        if scale.logarithmic {
             canvas.line((origin, middle), (end, middle), "leader");
         } else {
             canvas.rect(
@@ -88,7 +88,7 @@ impl Row for Bar {
                 canvas.line((end, middle - 4.0), (end, middle + 4.0), "interval");
             }
         }
-        if scale.is_logarithmic() {
+        if scale.logarithmic {
             canvas.circle((end, middle), 5.0, "point");
         }
         for (index, limit) in self.limits.iter().enumerate() {

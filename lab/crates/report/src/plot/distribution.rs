@@ -1,6 +1,6 @@
 //! Distributions of values: density, box and points of each level.
 
-use bartizan_estimators::{Interval, Random, Sample};
+use bartizan_estimators::{Interval, Random, Sample, interquartile_range, standard_deviation};
 
 use bartizan_page::plot::canvas::Canvas;
 use bartizan_page::plot::scale::{Scale, Start};
@@ -100,13 +100,13 @@ fn density(cloud: &Cloud, scale: &Scale, baseline: f64, height: f64) -> Option<V
         .iter()
         .skip(stride / 2)
         .step_by(stride)
-        .map(|value| scale.straight(*value))
+        .map(|value| straight(scale, *value))
         .collect();
     if sorted.len() < 8 {
         return None;
     }
-    let straight = Sample::new(sorted.iter().copied()).ok()?;
-    let spread = [straight.standard_deviation()?, straight.interquartile_range() / 1.34]
+    let spaced = Sample::new(sorted.iter().copied()).ok()?;
+    let spread = [standard_deviation(&spaced)?, interquartile_range(&spaced) / 1.34]
         .into_iter()
         .filter(|spread| *spread > 0.0)
         .fold(f64::INFINITY, f64::min);
@@ -114,10 +114,9 @@ fn density(cloud: &Cloud, scale: &Scale, baseline: f64, height: f64) -> Option<V
     if !bandwidth.is_finite() || bandwidth <= 0.0 {
         return None;
     }
-    let points: Vec<(f64, f64)> = scale
-        .steps(240)
+    let points: Vec<(f64, f64)> = steps(scale, 240)
         .map(|value| {
-            let at = scale.straight(value);
+            let at = straight(scale, value);
             // Beyond five bandwidths a kernel adds nothing.
             let first = sorted.partition_point(|sample| *sample < at - 5.0 * bandwidth);
             let sum: f64 = sorted[first..]
@@ -142,4 +141,26 @@ fn density(cloud: &Cloud, scale: &Scale, baseline: f64, height: f64) -> Option<V
     outline.extend(visible);
     outline.push((last, baseline));
     Some(outline)
+}
+
+/// Values (as measured) at equal distances along the axis.
+fn steps(scale: &Scale, count: usize) -> impl Iterator<Item = f64> {
+    (0..=count).map(move |index| {
+        let share = index as f64 / count as f64;
+        let shown = if scale.logarithmic {
+            scale.low * (scale.high / scale.low).powf(share)
+        } else {
+            scale.low + share * (scale.high - scale.low)
+        };
+        shown / scale.factor
+    })
+}
+
+/// A value (as measured) where distances along the axis are equal.
+fn straight(scale: &Scale, value: f64) -> f64 {
+    if scale.logarithmic {
+        (value * scale.factor).max(scale.low).ln()
+    } else {
+        value * scale.factor
+    }
 }

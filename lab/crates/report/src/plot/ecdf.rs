@@ -31,7 +31,7 @@ pub(crate) fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing
     let all = panels.iter().flat_map(|panel| &panel.items).flat_map(ends);
     let common = Scale::new(all, axis, Start::Free, LEFT, WIDTH - 24.0);
     // As with rows: an axis of its own where only panels together span so much.
-    let apart = panels.len() > 1 && common.is_wide() && panels.iter().all(|panel| !scale(&panel.items).is_wide());
+    let apart = panels.len() > 1 && common.wide && panels.iter().all(|panel| !scale(&panel.items).wide);
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut y = 8.0;
     for panel in panels {
@@ -63,7 +63,7 @@ pub(crate) fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing
         y += HEIGHT + 30.0;
     }
     let mut label = axis.label();
-    if common.is_logarithmic() && !apart {
+    if common.logarithmic && !apart {
         label.push_str(", logarithmic");
     }
     canvas.text((LEFT + WIDTH) / 2.0, y + 8.0, "axis", Anchor::Middle, &label);

@@ -1,8 +1,10 @@
 //! The frame of plots whose levels are rows: names on the left, numbers on the right, one axis below all panels.
 
-use bartizan_page::plot::canvas::{Anchor, Canvas, fitting, text_width};
+use bartizan_page::plot::canvas::{Anchor, Canvas, text_width};
 use bartizan_page::plot::scale::{Scale, Start, WIDTH, ticks};
 use bartizan_page::plot::{Axis, Drawing, Panel};
+
+use super::standalone::fitting;
 
 const NAME_SIZE: f64 = 13.0;
 const HEADING: f64 = 26.0;
@@ -67,8 +69,8 @@ pub(super) fn frame<T: Row>(title: &str, panels: &[Panel<T>], axis: &Axis, start
     let (left, right) = (names + 14.0, WIDTH - numbers.min(WIDTH * 0.3) - 14.0);
     let scale = |items: &[T]| Scale::new(items.iter().flat_map(Row::values), axis, start, left, right);
     let common = Scale::new(items().flat_map(Row::values), axis, start, left, right);
-    let separate = start != Start::Zero && common.is_wide();
-    let apart = separate && panels.len() > 1 && panels.iter().all(|panel| !scale(&panel.items).is_wide());
+    let separate = start != Start::Zero && common.wide;
+    let apart = separate && panels.len() > 1 && panels.iter().all(|panel| !scale(&panel.items).wide);
     let mut canvas = Canvas::default();
     let mut y = TOP;
     for (index, panel) in panels.iter().enumerate() {
@@ -97,7 +99,7 @@ pub(super) fn frame<T: Row>(title: &str, panels: &[Panel<T>], axis: &Axis, start
         }
         if last {
             let mut label = axis.label();
-            if scale.is_logarithmic() {
+            if scale.logarithmic {
                 label.push_str(", logarithmic");
             }
             canvas.text((left + right) / 2.0, y + 27.0, "axis", Anchor::Middle, &label);

@@ -1,8 +1,12 @@
 //! Two factors against each other, each field coloured by its median.
 
-use bartizan_page::plot::canvas::{Anchor, Canvas, fitting, text_width};
+use std::fmt::Write as _;
+
+use bartizan_page::plot::canvas::{Anchor, Canvas, text_width};
 use bartizan_page::plot::scale::WIDTH;
 use bartizan_page::plot::{Axis, Drawing, Panel};
+
+use super::standalone::fitting;
 
 const FIELD: f64 = 30.0;
 
@@ -74,7 +78,7 @@ pub(crate) fn heat_map(title: &str, axis: &Axis, columns: &[String], panels: &[P
                 let column = columns.get(index).map_or("", String::as_str);
                 canvas.open("t0", &format!("{name}, {column}: {}", axis.unit.value(*value)));
                 let depth = 0.08 + 0.87 * share(*value);
-                canvas.shaded((x + 1.0, y + 1.0), width - 2.0, FIELD - 2.0, depth);
+                shade(&mut canvas, (x + 1.0, y + 1.0), width - 2.0, FIELD - 2.0, depth);
                 let class = if depth > 0.55 { "on" } else { "number" };
                 canvas.text(middle.0, middle.1, class, Anchor::Middle, &axis.unit.number(*value));
                 canvas.close();
@@ -89,6 +93,15 @@ pub(crate) fn heat_map(title: &str, axis: &Axis, columns: &[String], panels: &[P
     }
     canvas.text(left, y + 8.0, "axis", Anchor::Start, &label);
     canvas.finish(title, label, WIDTH, y + 18.0)
+}
+
+/// A field of a heat map: `share` of full colour.
+fn shade(canvas: &mut Canvas, at: (f64, f64), width: f64, height: f64, share: f64) {
+    let _ = write!(
+        canvas.body,
+        "<rect class=\"fill\" fill-opacity=\"{:.2}\" rx=\"2\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
+        share, at.0, at.1
+    );
 }
 
 /// In two lines at most, broken at a hyphen or a space.

@@ -32,7 +32,10 @@ impl Stack {
 /// Parts one after the other; the number at the end is the whole. Parts below 0 are not drawn.
 #[must_use]
 pub(crate) fn stacked(title: &str, axis: &Axis, parts: &[String], panels: &[Panel<Stack>]) -> Drawing {
-    frame(title, panels, axis, Start::Zero).with_legend(parts)
+    let keys: Vec<(String, usize)> = parts.iter().cloned().zip(0..).collect();
+    // The meaning of the colours.
+    frame(title, panels, axis, Start::Zero)
+        .above(&keys, |canvas, (x, y), _| canvas.rect((x, y - 9.0), 11.0, 11.0, "bar"))
 }
 
 impl Row for Stack {

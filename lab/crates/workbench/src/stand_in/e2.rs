@@ -17,6 +17,7 @@ pub mod protection;
 pub mod ric;
 pub mod script;
 pub mod synthetic;
+mod turns;
 
 pub use exchange::{End, Exchange, Procedure};
 pub use ike::Ike;

@@ -224,7 +224,7 @@ fn under_loss(measured: &BTreeMap<Combination, Measured>) -> Result<Vec<UnderLos
             continue;
         }
         let in_time = values.total_ms.iter().filter(|total| **total <= DEADLINE_MS).count();
-        let interval = share_interval(in_time as u32, n as u32);
+        let interval = share_interval(in_time as f64, n as f64);
         rows.push(UnderLoss {
             configuration: of.configuration.clone(),
             key_exchange: of.key_exchange.clone(),

@@ -1,5 +1,6 @@
 //! Results of a plan as a page, which the report crate draws.
 
+use bartizan_report::standalone;
 use bartizan_report::storm::{self, Answer};
 use bartizan_simulation::storm::{Part, Summary, VariantSummary};
 
@@ -91,7 +92,7 @@ pub(super) fn page(part: &Part, summary: &Summary) -> String {
 
 /// The plot alone.
 pub(super) fn picture(part: &Part, summary: &Summary) -> String {
-    storm::plot(summary).standalone(&described(part))
+    standalone(&storm::plot(summary), &described(part))
 }
 
 #[cfg(test)]

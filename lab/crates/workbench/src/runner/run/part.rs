@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bartizan_estimators::Random;
+use bartizan_estimators::{Random, shuffle};
 use bartizan_testing::Guest;
 
 use crate::Error;
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
         let once = state.combinations.iter().map(|levels| (levels.clone(), false));
         let twins = state.controls.iter().map(|levels| (levels.clone(), true));
         let mut order: Vec<Cell> = once.chain(twins).collect();
-        Random::seeded(self.settings.seed).shuffle(&mut order);
+        shuffle(&mut Random::seeded(self.settings.seed), &mut order);
         for cell in &order {
             self.check()?;
             if !self.warm_up(state, cell)? {

@@ -2,7 +2,7 @@
 //! random order by the recorded seed, so that whatever else happens on the machine meets all of
 //! them alike. Parts follow each other.
 
-use bartizan_estimators::Random;
+use bartizan_estimators::{Random, shuffle};
 
 use crate::runner::experiment::{Levels, Part};
 
@@ -36,7 +36,7 @@ pub fn plan<'a>(parts: impl IntoIterator<Item = (&'a Part, usize)>, seed: u64) -
             let once = part.combinations.iter().map(|levels| (levels, false));
             let twins = part.controls.iter().map(|levels| (levels, true));
             let mut order: Vec<(&Levels, bool)> = once.chain(twins).collect();
-            random.shuffle(&mut order);
+            shuffle(&mut random, &mut order);
             for (position, (levels, twin)) in order.into_iter().enumerate() {
                 plan.push(Planned {
                     trial: plan.len() as u64,

@@ -7,9 +7,9 @@ use std::path::Path;
 pub use bartizan_wire::ip::{ESP, SCTP, UDP};
 use bartizan_wire::link::{Network, network};
 use bartizan_wire::sctp::{self, Data, kind};
-use bartizan_wire::timing::{Turn, Turns};
 use bartizan_wire::{CaptureReader, Packet, ip};
 
+use super::turns::{Turn, Turns};
 use crate::Error;
 
 /// A frame with an IP packet.

@@ -3,9 +3,8 @@
 
 use std::net::IpAddr;
 
-use crate::ip;
-use crate::link::{self, Network};
-use crate::{Moment, Packet};
+use bartizan_wire::link::{self, Network};
+use bartizan_wire::{Moment, Packet, ip};
 
 /// A packet on either side of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl Turn {
 
 /// Takes packets of one IP protocol between two hosts and gives their turns.
 #[derive(Debug)]
-pub struct Turns {
+pub(super) struct Turns {
     protocol: u8,
     last: Option<(Side, u64)>,
 }
@@ -46,12 +45,12 @@ pub struct Turns {
 impl Turns {
     /// Turns of the packets of this IP protocol; others are not looked at. A capture on an
     /// interface of a host that decrypts shows incoming packets twice, encrypted and decrypted.
-    pub fn new(protocol: u8) -> Self {
+    pub(super) fn new(protocol: u8) -> Self {
         Self { protocol, last: None }
     }
 
     /// Takes the next packet; gives the turn it makes.
-    pub fn packet(&mut self, packet: &Packet<'_>) -> Option<Turn> {
+    pub(super) fn packet(&mut self, packet: &Packet<'_>) -> Option<Turn> {
         let Network::Ip(bytes) = link::network(packet.link, packet.data) else {
             return None;
         };
@@ -81,8 +80,8 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Timestamp;
-    use crate::link::LinkType;
+    use bartizan_wire::Timestamp;
+    use bartizan_wire::link::LinkType;
 
     /// An Ethernet frame with an IPv4 header of this protocol, from 10.0.0.`from`.
     fn frame(from: u8, protocol: u8) -> Vec<u8> {
