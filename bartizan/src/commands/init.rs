@@ -148,7 +148,9 @@ fn sharing(file: &Path, deployment: &Deployment) -> Option<(PathBuf, PathBuf)> {
     let named = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
     let base = file.parent().unwrap_or(Path::new(""));
     let paths = folder.flatten().map(|entry| base.join(entry.file_name())).filter(named);
-    paths.filter(|path| path != file).find_map(|path| {
+    // A pipe would be waited for.
+    let mut files = paths.filter(|path| path.is_file() && path != file);
+    files.find_map(|path| {
         let text = std::fs::read_to_string(&path).ok()?;
         let other = Deployment::parse(&text, &path.display().to_string(), base).ok()?;
         let shared = roots(&other).intersection(&own).next().cloned();
