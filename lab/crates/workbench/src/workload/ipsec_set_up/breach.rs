@@ -177,6 +177,7 @@ impl Breach {
             connection: link::connection(number),
             peer: ENDS[1].to_owned(),
             policy: policy.clone(),
+            requires_ppk: false,
             decides: false,
             reauthentication: None,
             ends: None,
