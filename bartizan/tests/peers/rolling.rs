@@ -290,7 +290,7 @@ fn sidecars_that_systemd_restarts_lose_no_request_and_refuse_none() {
             let ended = old.finish(PATIENCE).expect("it ends");
             assert_eq!(ended.status.code(), Some(0), "{}", text(&ended));
             // `limits.drain`, whatever the unit's own time is, and what follows it.
-            managers[index].has_heard("EXTEND_TIMEOUT_USEC=36500000");
+            managers[index].has_heard("EXTEND_TIMEOUT_USEC=37000000");
             managers[index].has_heard("STOPPING=1");
             // No process accepts now, and connections wait.
             let successor = managers[index].start(&file, node);
