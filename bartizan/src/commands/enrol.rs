@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::HttpUrl;
 use bartizan_enrol::{Credential, Identity, Inquiry, Next, Requester, Trust};
-use bartizan_pki::{Access, Algorithm, Certificate, Error, Holder, Issued, Name, Overwrite, PrivateKey};
+use bartizan_pki::{Access, Algorithm, Certificate, Error, Holder, Issued, Name, Overwrite, PrivateKey, secret_in};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -19,8 +19,6 @@ use transport::post;
 
 /// Environment variable with the secret of an invitation.
 const VARIABLE: &str = "BARTIZAN_ENROL_SECRET";
-/// Most octets of a secret's file.
-const LARGEST: usize = 1024;
 
 /// Get a certificate for a key made here: by the secret of an invitation; renew it by the certificate itself.
 #[derive(clap::Args)]
@@ -165,14 +163,7 @@ fn by_secret(args: &Args) -> Result<Credential, Failure> {
         .clone()
         .ok_or_else(|| Failure::usage("no --reference of an invitation"))?;
     let text = match &args.secret_file {
-        Some(path) => {
-            let unreadable = |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
-            let text = Zeroizing::new(std::fs::read_to_string(path).map_err(unreadable)?);
-            if text.len() > LARGEST {
-                return Err(Failure::new(format!("{}: too long for a secret", path.display())));
-            }
-            text
-        }
+        Some(path) => secret_in(path).map_err(failure)?,
         None => Zeroizing::new(std::env::var(VARIABLE).map_err(|_| {
             Failure::usage("no secret").hint(format!("--secret-file FILE, or the environment variable {VARIABLE}"))
         })?),

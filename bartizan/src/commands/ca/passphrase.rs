@@ -1,10 +1,9 @@
 //! Secrets that unlock the authority's keys, passphrase and PIN: from a file, the environment or
 //! the terminal, never from an argument.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use bartizan_pki::{Error, Passphrase, Pin, Secrets, TokenFault};
+use bartizan_pki::{Error, Passphrase, Pin, Secrets, TokenFault, secret_in};
 use zeroize::Zeroizing;
 
 use super::failure::failure;
@@ -15,9 +14,6 @@ const VARIABLE: &str = "BARTIZAN_CA_PASSPHRASE";
 
 /// Environment variable with the PIN.
 const PIN_VARIABLE: &str = "BARTIZAN_CA_PIN";
-
-/// Most octets of a passphrase file.
-const LARGEST: u64 = 4096;
 
 /// Sources of passphrase and PIN; the default is the environment, then the terminal.
 #[derive(clap::Args)]
@@ -119,12 +115,7 @@ fn from_environment(variable: &str) -> Result<Option<Zeroizing<String>>, Failure
 }
 
 fn from_file(path: &Path) -> Result<Passphrase, Failure> {
-    let unreadable = |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = Zeroizing::new(String::new());
-    file.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?;
-    let line = text.lines().next().unwrap_or_default();
-    Passphrase::new(Zeroizing::new(line.to_owned())).map_err(|error| {
+    Passphrase::new(secret_in(path).map_err(failure)?).map_err(|error| {
         Failure::new(format!("{}: {error}", path.display())).hint("the first line of the file is the passphrase")
     })
 }

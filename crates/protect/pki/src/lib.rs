@@ -52,7 +52,7 @@ pub use profile::Profile;
 pub use records::{Entry, Origin, Phase, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use revocation_list::{CLOCKS_DIFFER, RevocationList};
-pub use secret_file::SecretFile;
+pub use secret_file::{SecretFile, secret_in};
 pub use secrets::Secrets;
 pub use serial::Serial;
 pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};

@@ -1,7 +1,7 @@
 //! A file for a secret, made before the secret is.
 
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -11,6 +11,27 @@ use crate::Error;
 
 /// Octets that are reserved: the secret of an invitation has 32 characters.
 const ROOM: [u8; 64] = [b'\n'; 64];
+
+/// Most octets of a file with a secret, whose first line it is.
+const LARGEST: u64 = 4096;
+
+/// The passphrase, PIN or secret in a file: its first line. No copy of the file is left in memory.
+///
+/// # Errors
+/// The system's error, or an error that the file is too long for a secret.
+pub fn secret_in(path: &Path) -> Result<Zeroizing<String>, Error> {
+    // It never grows, which would leave a copy behind.
+    let mut text = Zeroizing::new(String::with_capacity(2 * LARGEST as usize));
+    let file = File::open(path).map_err(Error::file("read", path))?;
+    let length = file.take(LARGEST + 1).read_to_string(&mut text);
+    if length.map_err(Error::file("read", path))? as u64 > LARGEST {
+        return Err(Error::KeyFile {
+            path: path.to_owned(),
+            reason: format!("too long for a secret, which has at most {LARGEST} octets with its end of line"),
+        });
+    }
+    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
+}
 
 /// A new file (mode 0600) with room for the secret of an invitation. It is removed unless the secret
 /// is written.
@@ -65,5 +86,27 @@ impl Drop for SecretFile<'_> {
             // It holds no secret, and the fault is reported by the caller.
             drop(std::fs::remove_file(self.path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A passphrase was cut without a word.
+    #[test]
+    fn a_secret_is_the_first_line_and_never_a_part_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        for (text, expected) in [
+            ("1234\r\nmore\n", Some("1234")),
+            ("", Some("")),
+            (&"x".repeat(4097), None),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(secret_in(&path).ok().as_ref().map(|secret| secret.as_str()), expected);
+        }
+        std::fs::write(&path, [0xff, b'\n']).unwrap();
+        assert!(matches!(secret_in(&path), Err(Error::File { .. })));
     }
 }

@@ -1,15 +1,11 @@
 //! The PIN of a token's user.
 
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::Error;
-
-/// Most octets of a file with a PIN.
-const LARGEST: u64 = 4096;
+use crate::{Error, secret_in};
 
 /// A PIN, erased from memory when it goes out of scope.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,14 +22,7 @@ impl Pin {
 
     /// Reads the first line of a file.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        let read = || {
-            let file = std::fs::File::open(path)?;
-            let mut text = Zeroizing::new(String::with_capacity(LARGEST as usize));
-            file.take(LARGEST).read_to_string(&mut text)?;
-            Ok(text)
-        };
-        let text = read().map_err(Error::file("read the PIN in", path))?;
-        Self::new(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned())).map_err(|_| Error::KeyFile {
+        Self::new(secret_in(path)?).map_err(|_| Error::KeyFile {
             path: path.to_owned(),
             reason: "its first line is no PIN".to_owned(),
         })
