@@ -176,7 +176,8 @@ fn two_kinds_in_one_folder_would_share_files_and_nothing_is_written() {
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(
         text(&refused.stderr),
-        "error: core.yaml has certificates in the same files: certificates/ca.crt.pem\nhint: give another folder by --file\n"
+        "error: core.yaml has certificates in the same files: certificates/ca.crt.pem\n\
+         hint: give another folder by --file, or share them by --force\n"
     );
     assert!(refused.stdout.is_empty() && !place.path().join("fronthaul.yaml").exists());
     assert!(

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             other.display(),
             roots.display()
         );
-        return Err(Failure::new(cause).hint("give another folder by --file"));
+        return Err(Failure::new(cause).hint("give another folder by --file, or share them by --force"));
     }
     // Editors look for the schema in the folder of the file.
     let text = text.replace(NAME, &name);
